@@ -1,0 +1,42 @@
+# Families and their variants come from text: kernels/families.def and each kernels/<family>/variants.def.
+# A variant's ISA column picks its compiler flags here; the CPU features of the same name are in kernels/cpu.h.
+
+set(isa_any_flags "")
+set(isa_avx2_flags -mavx2 -mfma -mf16c)
+set(isa_avx512_flags -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c)
+set(isa_avx512vnni_flags ${isa_avx512_flags} -mavx512vnni)
+
+set(SM_KERNELS_DIR ${CMAKE_CURRENT_LIST_DIR}/../kernels)
+file(REAL_PATH ${SM_KERNELS_DIR} SM_KERNELS_DIR)
+
+# sm_add_families(<kernels target> <workloads target> [EMULATED]): the sources of every family and variant.
+# With EMULATED the variants get no ISA flags; the target's include path holds an emulating immintrin.h.
+function(sm_add_families kernels workloads)
+  set(families_def ${SM_KERNELS_DIR}/families.def)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${families_def})
+  file(STRINGS ${families_def} families REGEX "^SM_FAMILY")
+  foreach(family_line IN LISTS families)
+    string(REGEX MATCH "\\( *([a-z0-9_]+) *\\)" _ "${family_line}")
+    set(family ${CMAKE_MATCH_1})
+    set(dir ${SM_KERNELS_DIR}/${family})
+    target_sources(${kernels} PRIVATE ${dir}/${family}.c)
+    target_sources(${workloads} PRIVATE ${dir}/workload.c)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${dir}/variants.def)
+    file(STRINGS ${dir}/variants.def variants REGEX "^SM_VARIANT")
+    foreach(line IN LISTS variants)
+      string(REGEX MATCH "\\( *([a-z0-9_]+) *, *([a-z0-9_]+) *, *([a-z0-9_]+)" _ "${line}")
+      set(source ${dir}/${CMAKE_MATCH_1}.c)
+      set(isa ${CMAKE_MATCH_2})
+      if(NOT DEFINED isa_${isa}_flags)
+        message(FATAL_ERROR "${dir}/variants.def: no compiler flags for ISA '${isa}' in cmake/families.cmake")
+      endif()
+      if(NOT EXISTS ${source})
+        message(FATAL_ERROR "${dir}/variants.def names '${CMAKE_MATCH_1}', but ${source} does not exist")
+      endif()
+      target_sources(${kernels} PRIVATE ${source})
+      if(NOT "EMULATED" IN_LIST ARGN)
+        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${isa_${isa}_flags})
+      endif()
+    endforeach()
+  endforeach()
+endfunction()

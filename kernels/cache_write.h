@@ -1,0 +1,43 @@
+/* cache_write.h - rows of new keys or values into the slots of a static cache, converted to its type.
+ *
+ * One contract for cache_write_f32, cache_write_f16, cache_write_i8. One call writes K or V of one layer:
+ *
+ *     cache[g][slot + i] = x[first + i][g],   i in [0, count), g in [0, kv_heads)
+ *
+ * Decode writes one row to slot P; append writes its T real rows to P..P+T; prefill compacts its n real rows,
+ * which start at row `first`, into slots 0..n. Bucket rows also go to a staging segment this way.
+ *   x      [rows][x_stride], row r holds [kv_heads][head_dim] floats
+ *   cache  layout slot_major: [kv_heads] matrices of [slots][head_dim], head_stride elements apart
+ *          layout transposed: [kv_heads] matrices of [head_dim][slots], head_stride elements apart
+ *   scale  i8 only: [kv_heads] rows of scale_stride floats, one a slot: max |x| / 127, so x ~= data * scale;
+ *          data = round-to-even(x * (127 / max |x|)) in -127..127; a zero row has scale 0 and zeros
+ * f16 rounds to nearest even, and overflows to infinity only where x does not fit.
+ * A part is rows i in [0, count) x KV heads. Slots outside [slot, slot + count) are not touched.
+ * The caller promises: x finite; slot + count <= slots. */
+#ifndef SM_CACHE_WRITE_H
+#define SM_CACHE_WRITE_H
+
+#include "registry.h"
+
+struct sm_cache_write {
+    void *cache; /* float, uint16_t (f16) or int8_t, by family */
+    float *scale;
+    size_t head_stride;
+    size_t scale_stride;
+    size_t slots; /* of the cache: the stride between elements of one slot when transposed */
+    const float *x;
+    size_t x_stride;
+    size_t first, count, slot;
+    size_t kv_heads, head_dim;
+};
+
+enum {
+    SM_CACHE_WRITE_ROWS,    /* count: 1 in decode, T in append, n in prefill */
+    SM_CACHE_WRITE_MAX_SEQ, /* slots + 1 */
+    SM_CACHE_WRITE_HEAD_DIM,
+    SM_CACHE_WRITE_KV_HEADS,
+    SM_CACHE_WRITE_VALID, /* the first slot written, P; -1: as late as the rows fit */
+    SM_CACHE_WRITE_DIMS
+};
+
+#endif

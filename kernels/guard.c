@@ -1,0 +1,67 @@
+#include "guard.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define GUARD_BYTE 0xa5
+#define GUARD_BYTES 256 /* before the buffer; a multiple of every alignment below it is kept by rounding */
+
+int sm_guarded_create(struct sm_guarded *g, size_t bytes, size_t align)
+{
+    memset(g, 0, sizeof *g);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    if (bytes > SIZE_MAX / 2) return -1;
+    const size_t room = (bytes + align - 1) / align * align;
+    const size_t body = (room + GUARD_BYTES + page - 1) / page * page;
+    uint8_t *map = mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) return -1;
+    if (mprotect(map + body, page, PROT_NONE)) {
+        munmap(map, body + page);
+        return -1;
+    }
+    g->map = map;
+    g->map_bytes = body + page;
+    g->data = map + body - room;
+    g->bytes = bytes;
+    memset((uint8_t *)g->data - GUARD_BYTES, GUARD_BYTE, GUARD_BYTES);
+    memset((uint8_t *)g->data + bytes, GUARD_BYTE, room - bytes);
+    return 0;
+}
+
+int sm_guarded_intact(const struct sm_guarded *g)
+{
+    const uint8_t *begin = g->data;
+    const uint8_t *end = (const uint8_t *)g->map + g->map_bytes - (size_t)sysconf(_SC_PAGESIZE);
+    for (const uint8_t *p = begin - GUARD_BYTES; p < begin; p++)
+        if (*p != GUARD_BYTE) return -1;
+    for (const uint8_t *p = begin + g->bytes; p < end; p++)
+        if (*p != GUARD_BYTE) return -1;
+    return 0;
+}
+
+uint64_t sm_guarded_hash(const struct sm_guarded *g)
+{
+    uint64_t h = 1469598103934665603u; /* FNV-1a over words, then bytes */
+    const uint8_t *p = g->data;
+    size_t left = g->bytes;
+    for (; left >= 8; left -= 8, p += 8) {
+        uint64_t word;
+        memcpy(&word, p, 8);
+        h = (h ^ word) * 1099511628211u;
+        h ^= h >> 29;
+    }
+    for (; left; left--, p++) h = (h ^ *p) * 1099511628211u;
+    return h;
+}
+
+void sm_guarded_poison(struct sm_guarded *g)
+{
+    memset(g->data, 0xff, g->bytes);
+}
+
+void sm_guarded_destroy(struct sm_guarded *g)
+{
+    if (g->map) munmap(g->map, g->map_bytes);
+    memset(g, 0, sizeof *g);
+}
