@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 static const struct {
     const char *name;
@@ -19,11 +22,12 @@ uint32_t sm_cpu_hardware(void)
     return SM_NEEDS_avx512vnni; /* tests: every variant runs through an emulating header */
 #elif defined(__x86_64__)
     uint32_t f = 0;
+    unsigned a, b, c = 0, d;
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c"))
-        f |= SM_CPU_AVX2;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    const int f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C); /* clang 14's builtin does not know it */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c) f |= SM_CPU_AVX2;
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
         f |= SM_CPU_AVX512;
     if (__builtin_cpu_supports("avx512vnni")) f |= SM_CPU_AVX512VNNI;
     return f;
