@@ -4,8 +4,8 @@
 
 #include "cpu.h"
 
-#define SM_FAMILY(name)                               \
-    extern const struct sm_family sm_family_##name;   \
+#define SM_FAMILY(name)                                                                                                \
+    extern const struct sm_family sm_family_##name;                                                                    \
     extern const struct sm_workload sm_workload_##name;
 #include "families.def"
 #undef SM_FAMILY

@@ -12,10 +12,10 @@
 #define SM_ABI_VERSION 1u
 
 struct sm_kernels {
-    uint32_t version;                  /* SM_ABI_VERSION of the object */
-    uint32_t family_bytes;             /* sizeof(struct sm_family) there */
-    uint32_t variant_bytes;            /* sizeof(struct sm_variant) there */
-    uint32_t workload_bytes;           /* sizeof(struct sm_workload) there */
+    uint32_t version;        /* SM_ABI_VERSION of the object */
+    uint32_t family_bytes;   /* sizeof(struct sm_family) there */
+    uint32_t variant_bytes;  /* sizeof(struct sm_variant) there */
+    uint32_t workload_bytes; /* sizeof(struct sm_workload) there */
     size_t family_count;
     const struct sm_family *const *families;
     const struct sm_workload *const *workloads; /* in the same order */

@@ -32,9 +32,9 @@ static_assert(sizeof(struct sm_block_q8_0) == 34, "as in a GGUF file");
 /* Activation rows in int8 with one scale per group of 32 ("a8"): x[r][c] ~= q[r][c] * scale[r][c / 32].
  * q is in -127..127, never -128. Rows are contiguous; cols is a multiple of 32. */
 struct sm_a8 {
-    int8_t *q;      /* [rows][cols] */
-    float *scale;   /* [rows][cols / 32], >= 0 and finite */
-    int32_t *sum;   /* [rows][cols / 32], the sum of the group's q: what offsets and zero points need */
+    int8_t *q;    /* [rows][cols] */
+    float *scale; /* [rows][cols / 32], >= 0 and finite */
+    int32_t *sum; /* [rows][cols / 32], the sum of the group's q: what offsets and zero points need */
 };
 
 /* IEEE binary16 to binary32, exact. Written for clarity: fast code uses F16C. */
@@ -68,8 +68,8 @@ static inline uint16_t sm_f32_to_f16(float f)
     const uint32_t magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
     if (magnitude >= 0x477ff000) return sign | 0x7c00; /* rounds past 65504 */
-    if (magnitude < 0x38800000) {                       /* below 2^-14: subnormal */
-        if (magnitude < 0x33000000) return sign;        /* below 2^-25: zero; 2^-25 itself ties to even, zero */
+    if (magnitude < 0x38800000) {                      /* below 2^-14: subnormal */
+        if (magnitude < 0x33000000) return sign;       /* below 2^-25: zero; 2^-25 itself ties to even, zero */
         const uint32_t shift = 126 - (magnitude >> 23);
         const uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000;
         uint32_t half = mantissa >> shift;

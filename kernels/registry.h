@@ -28,10 +28,10 @@ typedef void sm_kernel_fn(const void *args, struct sm_part part);
 
 /* One named axis of a family's shapes. */
 struct sm_dim {
-    const char *name;     /* as on the command line: "max_seq" */
-    int64_t standard;     /* the value when none is given */
-    int64_t least, most;  /* legal range, both included */
-    const char *help;     /* one line, with the unit */
+    const char *name;    /* as on the command line: "max_seq" */
+    int64_t standard;    /* the value when none is given */
+    int64_t least, most; /* legal range, both included */
+    const char *help;    /* one line, with the unit */
 };
 
 /* A shape: one value for each axis of its family, in the family's order. */
@@ -60,12 +60,12 @@ struct sm_layout {
 };
 
 struct sm_variant {
-    const char *name;   /* unique in its family; part of the name of every result */
-    const char *isa;    /* the column of variants.def: "any", "avx2", ... */
-    uint32_t needs;     /* CPU features (cpu.h), all of them; 0: runs anywhere */
+    const char *name; /* unique in its family; part of the name of every result */
+    const char *isa;  /* the column of variants.def: "any", "avx2", ... */
+    uint32_t needs;   /* CPU features (cpu.h), all of them; 0: runs anywhere */
     const struct sm_layout *layout;
     sm_kernel_fn *fn;
-    const char *bet;    /* one line: why it should be fast */
+    const char *bet; /* one line: why it should be fast */
 };
 
 struct sm_family {

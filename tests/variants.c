@@ -94,7 +94,8 @@ static void check_variant(const struct sm_family *f, const struct sm_workload *w
         do {
             for (size_t d = 0; d < f->dim_count; d++) {
                 shape.dim[d] = draw(&r, &f->dims[d], 256);
-                if (sm_random_below(&r, 4) == 0) shape.dim[d] = f->dims[d].standard < 512 ? f->dims[d].standard : f->dims[d].least;
+                if (sm_random_below(&r, 4) == 0)
+                    shape.dim[d] = f->dims[d].standard < 512 ? f->dims[d].standard : f->dims[d].least;
             }
         } while (w->refuse(&shape) && ++tries < 10000);
         if (w->refuse(&shape)) {

@@ -18,8 +18,7 @@ static const struct sm_layout layout_rows = {
     .name = "rows", .format = SM_FORMAT_F32, .packed_bytes = rows_bytes, .pack = rows_pack};
 
 static const struct sm_variant variants[] = {
-#define SM_VARIANT(name, isa, layout, bet) \
-    {#name, #isa, SM_NEEDS_##isa, &layout_##layout, sm_matmul_f32_##name, bet},
+#define SM_VARIANT(name, isa, layout, bet) {#name, #isa, SM_NEEDS_##isa, &layout_##layout, sm_matmul_f32_##name, bet},
 #include "matmul_f32/variants.def"
 #undef SM_VARIANT
 };
