@@ -1,0 +1,57 @@
+/* vector_math_avx512.h - exp and tanh of sixteen floats. For files compiled with AVX-512 F and DQ.
+ *
+ * Promises and proof as in vector_math_avx2.h, bit by bit. */
+#ifndef SM_VECTOR_MATH_AVX512_H
+#define SM_VECTOR_MATH_AVX512_H
+
+#include <immintrin.h>
+
+#include "vector_math.h"
+
+/* 2^-n exp(x), in [0.7, 1.42], for |x| < 2^15; n goes out. */
+static inline __m512 sm_exp_reduced_avx512(__m512 x, __m512 *n)
+{
+    *n = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(SM_LOG2_E)),
+                              _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    __m512 r = _mm512_fnmadd_ps(*n, _mm512_set1_ps(SM_LN2_HIGH), x);
+    r = _mm512_fnmadd_ps(*n, _mm512_set1_ps(SM_LN2_LOW), r);
+    __m512 p = _mm512_set1_ps(SM_EXP_C7);
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(SM_EXP_C6));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(SM_EXP_C5));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(SM_EXP_C4));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(SM_EXP_C3));
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(SM_EXP_C2));
+    p = _mm512_fmadd_ps(_mm512_mul_ps(r, r), p, r);
+    return _mm512_add_ps(p, _mm512_set1_ps(1));
+}
+
+static inline __m512 sm_exp_avx512(__m512 x)
+{
+    /* Operand order: min and max give their second operand when one is NaN. */
+    x = _mm512_max_ps(_mm512_set1_ps(-104), _mm512_min_ps(_mm512_set1_ps(89), x));
+    __m512 n;
+    const __m512 p = sm_exp_reduced_avx512(x, &n);
+    return _mm512_scalef_ps(p, n); /* rounds once, also to a denormal */
+}
+
+static inline __m512 sm_tanh_avx512(__m512 x)
+{
+    const __m512 sign_bit = _mm512_set1_ps(-0.0f), one = _mm512_set1_ps(1);
+    const __m512 sign = _mm512_and_ps(x, sign_bit), a = _mm512_andnot_ps(sign_bit, x);
+    /* near zero an odd polynomial, elsewhere 1 - 2 / (1 + exp(2 |x|)) */
+    const __m512 z = _mm512_mul_ps(a, a);
+    __m512 p = _mm512_set1_ps(SM_TANH_C9);
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C7));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C5));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C3));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C1));
+    const __m512 near = _mm512_fmadd_ps(_mm512_mul_ps(a, z), p, a);
+    const __m512 limited = _mm512_min_ps(_mm512_set1_ps(SM_TANH_ONE), a);
+    __m512 n;
+    const __m512 e = sm_exp_reduced_avx512(_mm512_add_ps(limited, limited), &n);
+    const __m512 far = _mm512_sub_ps(one, _mm512_div_ps(_mm512_set1_ps(2), _mm512_add_ps(_mm512_scalef_ps(e, n), one)));
+    const __mmask16 is_near = _mm512_cmp_ps_mask(a, _mm512_set1_ps(SM_TANH_NEAR), _CMP_LT_OQ);
+    return _mm512_or_ps(_mm512_mask_blend_ps(is_near, far, near), sign);
+}
+
+#endif
