@@ -1,0 +1,45 @@
+/* cache.h - the static cache of keys and values: max_seq - 1 slots a layer, shared by the plans of a model.
+ *
+ * K and V of a layer are [kv_heads][max_seq - 1][head_dim] in the KV type; i8 has a float scale for every slot and
+ * KV head (cache_write.h). Valid tokens are a compact prefix of the slots. Keys are rotated, and not scaled. */
+#ifndef SM_CACHE_H
+#define SM_CACHE_H
+
+#include <stddef.h>
+
+#include "shape.h"
+
+enum sm_kv_type { SM_KV_F32, SM_KV_F16, SM_KV_I8, SM_KV_TYPES };
+
+/* "f32", "f16", "i8"; 0 or -1. */
+const char *sm_kv_name(enum sm_kv_type type);
+int sm_kv_named(const char *name, enum sm_kv_type *type);
+size_t sm_kv_element_bytes(enum sm_kv_type type);
+
+struct sm_layer_cache {
+    void *k, *v;              /* NULL for a layer that uses another layer's */
+    float *k_scale, *v_scale; /* i8 only */
+    size_t kv_heads, head_dim;
+};
+
+struct sm_cache {
+    enum sm_kv_type type;
+    size_t max_seq, layers;
+    size_t used;  /* slots from here on have never been written since they were zeroed */
+    size_t bytes; /* of all slots and scales */
+    struct sm_layer_cache *layer;
+    void *memory;
+};
+
+/* All zero. 0 on success; -1 and a sentence. */
+int sm_cache_create(struct sm_cache **cache, const struct sm_model_shape *shape, size_t max_seq, enum sm_kv_type type,
+                    char *why, size_t why_bytes);
+void sm_cache_destroy(struct sm_cache *cache);
+
+/* Zeroes the slots [from, used) and sets `used` to `from`. */
+void sm_cache_clear(struct sm_cache *cache, size_t from);
+
+/* The keys (or values) of slot `slot`, as floats [kv_heads][head_dim]: for tests and verification. */
+void sm_cache_read(const struct sm_cache *cache, size_t layer, int values, size_t slot, float *out);
+
+#endif

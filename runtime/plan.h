@@ -1,0 +1,94 @@
+/* plan.h - the static graph of one phase and one shape: steps over one arena, every address known before it runs.
+ *
+ * A plan processes `rows` rows whose keys stand after `max_seq - rows` past slots: prefill has rows = max_seq and
+ * no past, decode has one row. What changes from call to call (tokens, rotary rows, how much is valid, which slot is
+ * written, which row is last) is set in the plan's own operands by sm_plan_set; nothing else moves. */
+#ifndef SM_PLAN_H
+#define SM_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cache.h"
+#include "weights.h"
+
+enum sm_phase { SM_PHASE_PREFILL, SM_PHASE_APPEND, SM_PHASE_DECODE, SM_PHASES };
+
+const char *sm_phase_name(enum sm_phase phase); /* "prefill", "append", "decode" */
+
+/* What a step is for: where a token's time goes is a sum over these. */
+enum sm_label {
+    SM_LABEL_MASK,
+    SM_LABEL_EMBEDDING,
+    SM_LABEL_NORM,
+    SM_LABEL_QUANTISE,
+    SM_LABEL_QKV,
+    SM_LABEL_ROPE,
+    SM_LABEL_CACHE_WRITE,
+    SM_LABEL_ATTENTION,
+    SM_LABEL_ATTENTION_OUT,
+    SM_LABEL_GATE_UP,
+    SM_LABEL_ACTIVATION,
+    SM_LABEL_DOWN,
+    SM_LABEL_HEAD,
+    SM_LABEL_ARGMAX,
+    SM_LABELS
+};
+
+const char *sm_label_name(enum sm_label label);
+
+struct sm_step {
+    sm_kernel_fn *fn;
+    const void *args;
+    const struct sm_part *parts; /* [threads] */
+    bool barrier;                /* all threads must have ended the steps before */
+    enum sm_label label;
+    const struct sm_family *family;
+    const struct sm_variant *variant;
+};
+
+struct sm_plan_options {
+    enum sm_phase phase;
+    size_t rows, max_seq;
+    enum sm_kv_type kv;
+    size_t threads;
+    bool all_rows;   /* logits of every row, hidden states kept: golden tests and verification only */
+    float mask_fill; /* 0: the default, -120 */
+};
+
+struct sm_plan; /* opaque; lies in the arena */
+
+/* Bytes of the arena, 0 and a sentence when there can be no such plan. */
+size_t sm_plan_bytes(const struct sm_weights *weights, const struct sm_cache *cache,
+                     const struct sm_plan_options *options, char *why, size_t why_bytes);
+
+/* Builds the plan into an arena of that many bytes, 64-byte aligned, that lives as long as the plan is used.
+ * Weights and cache must outlive it. NULL and a sentence on failure. */
+struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights *weights, struct sm_cache *cache,
+                              const struct sm_plan_options *options, char *why, size_t why_bytes);
+
+/* What one call is about. Rows [begin, begin + count) hold tokens, at positions past, past + 1, ...; the other rows
+ * are padding at position 0. */
+struct sm_call {
+    const int32_t *tokens; /* [count] */
+    size_t begin, count;
+    size_t past; /* valid slots before the call */
+};
+
+/* Sets the operands of the next call. The caller has checked that it fits. */
+void sm_plan_set(struct sm_plan *plan, const struct sm_call *call);
+
+size_t sm_plan_step_count(const struct sm_plan *plan);
+const struct sm_step *sm_plan_steps(const struct sm_plan *plan);
+size_t sm_plan_barriers(const struct sm_plan *plan);
+const struct sm_plan_options *sm_plan_options_of(const struct sm_plan *plan);
+
+/* Results of the last run. logits: [vocab] of the last valid row; with all_rows [rows][vocab]. */
+const float *sm_plan_logits(const struct sm_plan *plan);
+int32_t sm_plan_argmax(const struct sm_plan *plan);
+/* all_rows only, else NULL: what enters layer i, or with i = layers its output, [rows][hidden]; i = layers + 1: after
+ * the final norm. */
+const float *sm_plan_hidden(const struct sm_plan *plan, size_t i);
+
+#endif

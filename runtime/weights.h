@@ -1,0 +1,69 @@
+/* weights.h - a model's weights packed for the kernels that will read them, by a recipe.
+ *
+ * A recipe says, for each format of the file, which matmul family runs it and what the matrix becomes first:
+ *     native   quantised matrices on int8 rows in their own format; F32 and F16 in float
+ *     float    everything dequantised to float
+ * Packing happens once; several plans and caches share the result. Embedding rows are read from the model's own
+ * bytes, so the model must outlive the weights. */
+#ifndef SM_WEIGHTS_H
+#define SM_WEIGHTS_H
+
+#include "model.h"
+#include "registry.h"
+
+/* A variant forced by name. */
+struct sm_forced {
+    const char *family, *variant;
+};
+
+/* How variants are chosen: the best one that `features` can run, unless the family is forced. */
+struct sm_choice {
+    uint32_t features; /* sm_cpu_features() as a rule */
+    const struct sm_forced *forced;
+    size_t forced_count;
+};
+
+/* The variant of that family for that format (SM_FORMAT_NONE: it has none), or NULL and a sentence. */
+const struct sm_variant *sm_choose(const struct sm_choice *choice, const char *family, enum sm_format format, char *why,
+                                   size_t why_bytes);
+
+/* A packed matrix and the kernel that reads it. */
+struct sm_weight {
+    const struct sm_family *family;
+    const struct sm_variant *variant;
+    bool a8; /* its rows are int8 (quant.h), else float */
+    const void *data;
+    size_t bytes;
+    const float *bias; /* or NULL */
+    size_t out, in;
+};
+
+struct sm_layer_weights {
+    struct sm_weight q, k, v, o, gate, up, down;
+    const float *attn_norm, *ffn_norm;
+};
+
+struct sm_weights {
+    const struct sm_model *model;
+    const char *recipe;
+    struct sm_choice choice; /* a copy; the forced names are the weights' own */
+    struct sm_layer_weights *layer;
+    struct sm_weight head;
+    const float *output_norm;
+    size_t bytes;  /* held by the weights, beside the model's own */
+    double pack_s; /* 0 until the caller that has a clock fills it in */
+    void *memory, *names;
+    size_t memory_bytes;
+};
+
+/* 0 on success; -1 and a sentence. A number in the model that is not finite is refused here. */
+int sm_weights_create(struct sm_weights **weights, const struct sm_model *model, const char *recipe,
+                      const struct sm_choice *choice, char *why, size_t why_bytes);
+
+/* Safe on NULL. */
+void sm_weights_destroy(struct sm_weights *weights);
+
+/* The names of the recipes; NULL past the end. */
+const char *sm_recipe_name(size_t i);
+
+#endif
