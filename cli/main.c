@@ -1,0 +1,79 @@
+/* slotmark: a thin dispatcher. Each command is a main of its own, in its own room. */
+#include <stdio.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "build.h"
+#include "cpu.h"
+#include "record.h"
+
+#define SM_COMMAND(name, line) int name##_main(int argc, char **argv);
+#include "commands.def"
+#undef SM_COMMAND
+
+static const struct command {
+    const char *name, *line;
+    int (*main)(int argc, char **argv);
+} commands[] = {
+#define SM_COMMAND(name, line) {#name, line, name##_main},
+#include "commands.def"
+#undef SM_COMMAND
+};
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "usage: slotmark COMMAND [OPTION]...\n\n"
+                 "Measures what static shapes cost in LLM inference on this CPU.\n\n");
+    for (int i = 0; i < COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].line);
+    fprintf(out, "\n  slotmark COMMAND --help   its options, with an example\n"
+                 "  slotmark --version        version, commit, compiler, flags\n\n"
+                 "SLOTMARK_CPU=any|avx2|avx512|avx512vnni lowers the instruction set that is used.\n");
+}
+
+static void print_version(void)
+{
+    const struct sm_build *b = sm_build();
+    printf("slotmark %s%s\n%s %s, %s\n", b->version, b->dirty == 1 ? ", with local changes" : "", b->compiler, b->flags,
+           b->type);
+}
+
+static int unknown(const char *name)
+{
+    const char *names[COMMANDS + 1];
+    for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
+    names[COMMANDS] = NULL;
+    const char *near = sm_nearest(name, names);
+    fprintf(stderr, "slotmark: there is no command '%.60s'", name);
+    if (near)
+        fprintf(stderr, "; did you mean '%s'?\n", near);
+    else
+        fprintf(stderr, "; see slotmark --help\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_help(stdout);
+        return 0;
+    }
+    const char *name = argv[1];
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_help(stdout);
+        return 0;
+    }
+    if (!strcmp(name, "--version")) {
+        print_version();
+        return 0;
+    }
+    const char *wrong = sm_cpu_check();
+    if (wrong) {
+        fprintf(stderr, "slotmark: %s\n", wrong);
+        return 2;
+    }
+    sm_record_command(argc, argv);
+    for (int i = 0; i < COMMANDS; i++)
+        if (!strcmp(name, commands[i].name)) return commands[i].main(argc - 1, argv + 1);
+    return unknown(name);
+}

@@ -1,0 +1,103 @@
+/* record.h - one result: a JSON object on one line, appended to a result file as it happens.
+ *
+ * Every key below is in every record; null where it has no meaning or is not known (never a made-up 0).
+ * Readers recompute summaries (median, spread) from the raw samples. Later versions fill and append keys,
+ * they never rename one.
+ *
+ *   schema            1
+ *   kind              "bench", "profile" or "ceiling"
+ *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
+ *   status, why       "ok"; "error" or "skipped" with a sentence
+ *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
+ *   order             {"order":"stated"|"random","seed":7,"position":3} of the case in its run
+ *   family group variant layout isa    which implementation ran
+ *   shape             {"rows":1,...}, the family's axes
+ *   threads           in the team; cache_state "hot" or "cold"
+ *   model             {"name","file","bytes","sha256","arch","parameters","synthetic","formats"}
+ *   recipe            "float" or "native"; phase "prefill", "append" or "decode"
+ *   max_seq bucket kv_type n_prompt n_gen n_depth padding_side
+ *   unit              "ns"; samples [per call or per token, raw]; iterations [calls in each sample]
+ *   token_ns          [every decoded token, in order]
+ *   ops ops_unit bytes footprint       of one call
+ *   error error_after units of the tolerance, before and after timing
+ *   steps             [{"label":"attention","ns":..,"calls":..}]; label "unexplained" for the rest
+ *   memory            {"weights_bytes","cache_bytes","arena_bytes","peak_rss_bytes"}; load_s pack_s seconds
+ *   counters          [{"name","value","unit","provider","state","why","scope"}], value null unless the
+ *                     state is usable or multiplexed
+ *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],
+ *                     "steal_ms","load_average","core_hz_before","core_hz_after","flags":["preempted"]}
+ *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
+ *   build             {"version","commit","dirty","compiler","flags","type"}
+ *   machine           {"cpu",...}: machine.h
+ *
+ * "cycles" is never a tick of the time-stamp counter: tsc_ticks and core_cycles_est are the only names.
+ *
+ * Errors: a setter cannot fail on its own; a wrong key or lack of memory is remembered, and
+ * sm_record_append refuses the record with a sentence. Functions that return int return 0 or -1. */
+#ifndef SM_RECORD_H
+#define SM_RECORD_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SM_RECORD_SCHEMA 1
+
+struct sm_record;
+
+/* A record with every key, build, machine, command and the time filled in, status "ok". NULL: no memory. */
+struct sm_record *sm_record_create(const char *kind, const char *case_id);
+void sm_record_destroy(struct sm_record *record);
+
+/* Top-level keys. A number that is not finite, a NULL string and a NULL json become null. */
+void sm_record_set_string(struct sm_record *record, const char *key, const char *value);
+void sm_record_set_integer(struct sm_record *record, const char *key, int64_t value);
+void sm_record_set_number(struct sm_record *record, const char *key, double value);
+void sm_record_set_numbers(struct sm_record *record, const char *key, const double *values, size_t count);
+void sm_record_set_json(struct sm_record *record, const char *key, json_t *value); /* takes the reference */
+
+/* A member of an object-valued key ("shape", "memory", "model", "witnesses"), which comes to be as needed. */
+void sm_record_put_string(struct sm_record *record, const char *key, const char *member, const char *value);
+void sm_record_put_integer(struct sm_record *record, const char *key, const char *member, int64_t value);
+void sm_record_put_number(struct sm_record *record, const char *key, const char *member, double value);
+void sm_record_put_json(struct sm_record *record, const char *key, const char *member, json_t *value);
+
+/* status "error" or "skipped", and the sentence that says why; an error takes its samples away, because
+ * a time is never shown beside a wrong answer. */
+void sm_record_fail(struct sm_record *record, const char *status, const char *why);
+
+void sm_record_add_step(struct sm_record *record, const char *label, double ns, int64_t calls);
+void sm_record_add_ceiling(struct sm_record *record, const char *name, double value, const char *unit, int threads);
+/* value is dropped (null) unless state is "usable" or "multiplexed". */
+void sm_record_add_counter(struct sm_record *record, const char *name, double value, const char *unit,
+                           const char *provider, const char *state, const char *why, const char *scope);
+
+/* The record itself, borrowed, for those who need more than the setters. */
+json_t *sm_record_json(struct sm_record *record);
+
+/* The command line that every record of this process will carry. Call once, first in main. */
+void sm_record_command(int argc, char *const *argv);
+
+/* Appends the record as one line, in one write, making folders and file as needed. A file whose last
+ * line was cut short gets its line end first. */
+int sm_record_append(struct sm_record *record, const char *path, char *why, size_t why_bytes);
+/* The same for several: all their lines in one write. */
+int sm_records_append(struct sm_record *const *records, size_t count, const char *path, char *why, size_t why_bytes);
+
+struct sm_records_summary {
+    size_t lines;   /* that hold something */
+    size_t records; /* handed over */
+    size_t torn;    /* lines cut short by a kill, passed over; say so to the user */
+};
+
+/* Calls visit for every record of a file, in order; visit returns 0 to go on, anything else to stop
+ * (no error). -1 with a sentence for a file that cannot be read, or a line that is no record of ours. */
+typedef int sm_record_visit_fn(void *context, const json_t *record);
+int sm_records_read(const char *path, sm_record_visit_fn *visit, void *context, struct sm_records_summary *summary,
+                    char *why, size_t why_bytes);
+
+/* 0 when json is a record of this schema: the keys that are there have their types. */
+int sm_record_check(const json_t *json, char *why, size_t why_bytes);
+
+#endif
