@@ -10,7 +10,7 @@
  *
  * A part is activation rows x output channels. Columns are cut at multiples of SM_MATMUL_F32_GRAIN.
  * The caller promises: rows, out, in >= 1; strides >= widths; y overlaps neither x nor w.
- * Every variant promises |y - exact| <= (in + 3) * 2^-24 * (sum over i of |w x| + |bias| + |residual|):
+ * Every variant promises |y - exact| <= n u / (1 - n u) S, u = 2^-24, n = in + 3, S = sum over i of |w x| + |bias| + |residual|:
  * any order of summation rounds at most in + 2 times (Higham, Accuracy and Stability, 2nd ed., 3.1). */
 #ifndef SM_MATMUL_F32_H
 #define SM_MATMUL_F32_H

@@ -1,0 +1,21 @@
+#include "matmul_workload.h"
+
+#include "matmul_w8g32_a8/matmul_w8g32_a8.h"
+
+static void bind(void *args, const struct sm_matmul_operands *o)
+{
+    struct sm_matmul_w8g32_a8 *a = args;
+    *a = (struct sm_matmul_w8g32_a8){.y = o->y,
+                                     .y_stride = o->y_stride,
+                                     .x = o->a8,
+                                     .w = o->w,
+                                     .bias = o->bias,
+                                     .residual = o->residual,
+                                     .rows = o->rows,
+                                     .out = o->out,
+                                     .in = o->in};
+}
+
+static const struct sm_matmul_kind kind = {.multiple = SM_GROUP, .weight_bytes = 34.0 / SM_GROUP, .bind = bind};
+
+SM_MATMUL_WORKLOAD(matmul_w8g32_a8, kind);

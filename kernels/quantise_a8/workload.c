@@ -1,0 +1,148 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard.h"
+#include "quantise_a8/quantise_a8.h"
+#include "random.h"
+#include "workload.h"
+
+struct work {
+    size_t rows, cols, x_stride;
+    struct sm_guarded x, q, scale, sum;
+    uint64_t x_hash;
+    struct sm_quantise_a8 args;
+};
+
+static const char *refuse(const struct sm_shape *shape)
+{
+    if (shape->dim[SM_QUANTISE_A8_COLS] % SM_GROUP) return "columns must be a multiple of 32";
+    return NULL;
+}
+
+static void destroy(void *work)
+{
+    struct work *k = work;
+    if (!k) return;
+    sm_guarded_destroy(&k->x);
+    sm_guarded_destroy(&k->q);
+    sm_guarded_destroy(&k->scale);
+    sm_guarded_destroy(&k->sum);
+    free(k);
+}
+
+/* Extremes: groups of zeros, of denormals on both sides of a finite 127 / amax, of the largest floats, and of ties. */
+static void fill_group(float x[SM_GROUP], enum sm_regime regime, struct sm_random *r)
+{
+    static const float size[] = {0.0f, 0x1p-149f, 0x1p-127f, 3.7e-37f, 3.8e-37f, 0x1.fffffep127f, 127.0f, 1e-20f};
+    const uint32_t which = sm_random_below(r, 8);
+    for (size_t i = 0; i < SM_GROUP; i++) switch (regime) {
+        case SM_REGIME_EXACT: x[i] = (float)((int)sm_random_below(r, 509) - 254) * 0.5f; break;
+        case SM_REGIME_EXTREME: x[i] = size[which] * (sm_random_below(r, 4) ? sm_random_unit(r) : 1.0f); break;
+        default: x[i] = sm_random_normal(r);
+        }
+    if (regime == SM_REGIME_EXACT) x[sm_random_below(r, SM_GROUP)] = -127.0f; /* so that halves are ties */
+}
+
+static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_t seed)
+{
+    struct work *k = calloc(1, sizeof *k);
+    if (!k) return NULL;
+    k->rows = (size_t)shape->dim[SM_QUANTISE_A8_ROWS];
+    k->cols = (size_t)shape->dim[SM_QUANTISE_A8_COLS];
+    k->x_stride = k->cols + (seed & 1 ? 3 : 0);
+    const size_t groups = k->rows * (k->cols / SM_GROUP);
+    if (sm_guarded_create(&k->x, k->rows * k->x_stride * sizeof(float), 4) ||
+        sm_guarded_create(&k->q, k->rows * k->cols, 1) || sm_guarded_create(&k->scale, groups * sizeof(float), 4) ||
+        sm_guarded_create(&k->sum, groups * sizeof(int32_t), 4)) {
+        destroy(k);
+        return NULL;
+    }
+    struct sm_random r = {seed};
+    for (size_t row = 0; row < k->rows; row++)
+        for (size_t c = 0; c < k->cols; c += SM_GROUP)
+            fill_group((float *)k->x.data + row * k->x_stride + c, regime, &r);
+    k->x_hash = sm_guarded_hash(&k->x);
+    k->args = (struct sm_quantise_a8){.out = {.q = k->q.data, .scale = k->scale.data, .sum = k->sum.data},
+                                      .x = k->x.data,
+                                      .x_stride = k->x_stride,
+                                      .rows = k->rows,
+                                      .cols = k->cols};
+    return k;
+}
+
+static const void *prepare(void *work, const struct sm_variant *variant)
+{
+    (void)variant;
+    struct work *k = work;
+    sm_guarded_poison(&k->q);
+    sm_guarded_poison(&k->scale);
+    sm_guarded_poison(&k->sum);
+    return &k->args;
+}
+
+/* The header's formula, said once more: 0 where every bit agrees. */
+static double group_error(const struct sm_a8 *out, size_t g, const float *x)
+{
+    float amax = 0;
+    for (size_t i = 0; i < SM_GROUP; i++) amax = fmaxf(amax, fabsf(x[i]));
+    const float scale = amax / 127.0f, inverse = 127.0f / amax;
+    int32_t sum = 0;
+    for (size_t i = 0; i < SM_GROUP; i++) {
+        const float v = isfinite(inverse) ? fminf(fmaxf(nearbyintf(x[i] * inverse), -127.0f), 127.0f) : 0.0f;
+        if ((float)out->q[g * SM_GROUP + i] != v) return INFINITY;
+        sum += (int32_t)v;
+    }
+    return memcmp(&scale, &out->scale[g], sizeof scale) || sum != out->sum[g] ? INFINITY : 0;
+}
+
+static double error(void *work, const struct sm_variant *variant)
+{
+    (void)variant;
+    const struct work *k = work;
+    const size_t groups = k->cols / SM_GROUP;
+    double worst = 0;
+    for (size_t g = 0; g < k->rows * groups; g++) {
+        const float *x = (const float *)k->x.data + g / groups * k->x_stride + g % groups * SM_GROUP;
+        worst = fmax(worst, group_error(&k->args.out, g, x));
+    }
+    return worst;
+}
+
+static const char *damage(void *work)
+{
+    struct work *k = work;
+    if (sm_guarded_intact(&k->q) || sm_guarded_intact(&k->scale) || sm_guarded_intact(&k->sum))
+        return "wrote outside the output";
+    if (sm_guarded_intact(&k->x) || sm_guarded_hash(&k->x) != k->x_hash) return "changed its input";
+    return NULL;
+}
+
+static double ops(const struct sm_shape *s)
+{
+    return (double)s->dim[SM_QUANTISE_A8_ROWS] * (double)s->dim[SM_QUANTISE_A8_COLS];
+}
+
+static double bytes(const struct sm_shape *s)
+{
+    return ops(s) * (4 + 1 + 8.0 / SM_GROUP); /* a group has a scale and a sum */
+}
+
+static size_t footprint(const struct sm_shape *s)
+{
+    return (size_t)bytes(s);
+}
+
+const struct sm_workload sm_workload_quantise_a8 = {
+    .family = "quantise_a8",
+    .refuse = refuse,
+    .create = create,
+    .prepare = prepare,
+    .error = error,
+    .damage = damage,
+    .ops = ops,
+    .bytes = bytes,
+    .ops_unit = "elements",
+    .footprint = footprint,
+    .destroy = destroy,
+};
