@@ -10,7 +10,8 @@
  *
  * Columns are two segments: [past slots of the cache | now rows of this call]. Prefill has past = 0 and now = K;
  * decode has past = K - 1 and now = 1; append of a bucket Q has past = K - Q and now = Q.
- * A row whose mask forbids every column is finite and meaningless: the host discards it.
+ * A mask value forbids when it is SM_ATTENTION_FORBIDDEN or less. A row whose mask forbids every column is finite
+ * and meaningless: the host discards it.
  *
  *   out   [rows][out_stride], row r holds [heads][head_dim]
  *   q     [rows][q_stride], row r holds [heads][head_dim], rotated
@@ -20,13 +21,20 @@
  *
  * A part is query rows x query heads. The caller promises: rows, heads, kv_heads, now >= 1; heads a multiple
  * of kv_heads; head_dim a multiple of 8, at most SM_ATTENTION_MAX_HEAD_DIM; all numbers finite, those of unused
- * slots too. */
+ * slots too; softcap >= 0. Nothing is aligned beyond its element. Data may be NULL where past is 0.
+ *
+ * How far a variant may be off (u = 2^-24, n = head_dim, K columns, z exact logits, w = exp(z - max z), o exact out):
+ * a float logit is off by at most s[j] = sm_attention_dot_slack + sm_attention_logit_slack, so a weight is off by a
+ * factor within exp(+-s[j]), and since sum(w (v - o)) = 0 the exact softmax of those logits is off by at most
+ *     sum over j of w[j] (exp(s[j]) - 1) |v[j] - o| / sum over j of w[j] exp(-s[j]).
+ * The rounding of the two sums over K columns adds sm_attention_sum_slack. */
 #ifndef SM_ATTENTION_H
 #define SM_ATTENTION_H
 
 #include "registry.h"
 
 #define SM_ATTENTION_MAX_HEAD_DIM 512
+#define SM_ATTENTION_FORBIDDEN (-64.0f)
 
 /* Keys or values of one segment. */
 struct sm_kv {
@@ -61,5 +69,30 @@ enum {
     SM_ATTENTION_SOFTCAP, /* 0: none */
     SM_ATTENTION_DIMS
 };
+
+/* The dot and its scale: n + 4 roundings of sums of |scale q k| (Higham, Accuracy and Stability, 2nd ed., 3.1; one
+ * each for the KV scale, the softmax scale and a rounded product of both). For i8 a variant may also round a query
+ * to 16 bits, q = max|q| / 32512 * (256 high + low): half a step of it against every |key|. */
+static inline double sm_attention_dot_slack(size_t head_dim, int is_i8, double scaled_dot_of_magnitudes,
+                                            double scaled_query_most_times_key_sum)
+{
+    return ((double)head_dim + 4) * 0x1p-24 * scaled_dot_of_magnitudes +
+           (is_i8 ? 1.01 * 0x1p-16 * scaled_query_most_times_key_sum : 0);
+}
+
+/* From the logit to its weight: softcap (tanh within 8 u), the additions of mask and maximum, exp within 4 u, and the
+ * online softmax, which rescales at most once per 16 columns, off by 6 u and u per unit of change. */
+static inline double sm_attention_logit_slack(size_t columns, double softcap, double logit, double most)
+{
+    const double size = (logit < 0 ? -logit : logit) + (most < 0 ? -most : most);
+    return 0x1p-24 * (8 * softcap + 4 * size + 6 * ((double)columns / 16 + 1) + 4);
+}
+
+/* The sum of weights and the weighted sum of values, each K additions and one rescale per 16 columns, and the
+ * division; and weights that fall below the normal floats. magnitude is sum(w |v|) / sum(w) + |o|. */
+static inline double sm_attention_sum_slack(size_t columns, double magnitude, double value_most)
+{
+    return 0x1p-24 * (1.0625 * (double)columns + 8) * magnitude + (double)columns * 0x1p-124 * value_most + 0x1p-148;
+}
 
 #endif

@@ -7,7 +7,10 @@
  *     column past + j:      begin <= j <= i  and  i - j < window
  * and nothing at all for rows that are not real. window 0 means no window (static-contract: 1.4 to 1.6, 2.8).
  *
- *   mask  [rows][mask_stride], rows = now.   A part is rows x all columns. */
+ *   mask  [rows][mask_stride], rows = now, the first past + rows floats of each row overwritten
+ *
+ * A part is rows x all columns. The caller promises: rows >= 1; past_valid <= past; begin + valid <= rows;
+ * mask_stride >= past + rows. Every variant writes the same bits. */
 #ifndef SM_MASK_BUILD_H
 #define SM_MASK_BUILD_H
 
@@ -23,6 +26,10 @@ struct sm_mask_build {
 };
 
 enum { SM_MASK_BUILD_ROWS, SM_MASK_BUILD_MAX_SEQ, SM_MASK_BUILD_VALID, SM_MASK_BUILD_WINDOW, SM_MASK_BUILD_DIMS };
+
+#define SM_VARIANT(name, isa, layout, bet) sm_kernel_fn sm_mask_build_##name;
+#include "mask_build/variants.def"
+#undef SM_VARIANT
 
 extern const struct sm_family sm_family_mask_build;
 

@@ -1,0 +1,46 @@
+/* attention_kv.h - a slot of keys or values as floats, for whichever KV type SM_ATTENTION_KV names: 32 (float, and
+ * unless defined), 16 (f16) or 8 (int8 with one scale per slot). Plain C, exact: for the reference and the workload. */
+#ifndef SM_ATTENTION_KV_H
+#define SM_ATTENTION_KV_H
+
+#include "attention.h"
+#include "quant.h"
+
+#ifndef SM_ATTENTION_KV
+#define SM_ATTENTION_KV 32
+#endif
+
+#if SM_ATTENTION_KV == 32
+typedef float attention_element;
+#elif SM_ATTENTION_KV == 16
+typedef uint16_t attention_element;
+#else
+typedef int8_t attention_element;
+#endif
+
+static inline double attention_kv_at(const struct sm_kv *kv, size_t head, size_t slot, size_t head_dim, size_t d)
+{
+    const attention_element e = ((const attention_element *)kv->data)[head * kv->head_stride + slot * head_dim + d];
+#if SM_ATTENTION_KV == 32
+    return (double)e;
+#elif SM_ATTENTION_KV == 16
+    return (double)sm_f16_to_f32(e);
+#else
+    return (double)e * (double)kv->scale[head * kv->scale_stride + slot];
+#endif
+}
+
+/* Column j of a call: a slot of the past, or a row of now. */
+static inline double attention_key_at(const struct sm_attention *a, size_t head, size_t j, size_t d)
+{
+    return j < a->past ? attention_kv_at(&a->k_past, head, j, a->head_dim, d)
+                       : attention_kv_at(&a->k_now, head, j - a->past, a->head_dim, d);
+}
+
+static inline double attention_value_at(const struct sm_attention *a, size_t head, size_t j, size_t d)
+{
+    return j < a->past ? attention_kv_at(&a->v_past, head, j, a->head_dim, d)
+                       : attention_kv_at(&a->v_now, head, j - a->past, a->head_dim, d);
+}
+
+#endif

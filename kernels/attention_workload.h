@@ -1,0 +1,395 @@
+/* attention_workload.h - the workload of the attention families (workload.h), over the KV type SM_ATTENTION_KV.
+ *
+ * RANDOM   queries, keys and values near normal, scale 1 / sqrt(head_dim), all rows real; unused slots hold stale
+ *          tokens, as after a longer session: the hardest case for a variant that wants to skip them.
+ * EXACT    every key and every query is of one of eight classes and unlike classes are orthogonal, so that a logit
+ *          is 0 or at least 256: weights are 0 or 1, sums are of small integers, and one division rounds. A row
+ *          whose class is only in hidden slots attends to those, mask or no mask. With a softcap all logits are 0.
+ * EXTREME  logits in the hundreds, zeros, subnormal halves, saturated int8 and wide slot scales.
+ *
+ * But for RANDOM some rows are padding, whose answers must only be finite. */
+#ifndef SM_ATTENTION_WORKLOAD_H
+#define SM_ATTENTION_WORKLOAD_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attention_kv.h"
+#include "guard.h"
+#include "mask_build/mask_build.h"
+#include "random.h"
+#include "workload.h"
+
+#define FULL_CHECK_OPS 0x1p27 /* beyond it a sample of the output is judged (workload.h) */
+#define CLASSES 8
+#define ROW_PADDING 5 /* floats after each row of queries, mask and output that no kernel may write */
+
+enum operand {
+    OUT,
+    Q,
+    MASK,
+    K_PAST,
+    V_PAST,
+    K_NOW,
+    V_NOW,
+    K_PAST_SCALE,
+    V_PAST_SCALE,
+    K_NOW_SCALE,
+    V_NOW_SCALE,
+    OPERANDS
+};
+
+struct work {
+    enum sm_regime regime;
+    uint64_t seed;
+    struct sm_guarded operand[OPERANDS];
+    uint64_t hash[OPERANDS];
+    struct sm_attention args;
+};
+
+static size_t past_of(const struct sm_shape *s)
+{
+    return (size_t)(s->dim[SM_ATTENTION_MAX_SEQ] - s->dim[SM_ATTENTION_ROWS]);
+}
+
+static const char *refuse(const struct sm_shape *s)
+{
+    if (s->dim[SM_ATTENTION_ROWS] > s->dim[SM_ATTENTION_MAX_SEQ]) return "rows is larger than max_seq";
+    if (s->dim[SM_ATTENTION_VALID] > (int64_t)past_of(s)) return "valid is larger than the past, max_seq - rows";
+    if (s->dim[SM_ATTENTION_HEAD_DIM] % 8) return "head_dim is not a multiple of 8";
+    if (s->dim[SM_ATTENTION_HEADS] % s->dim[SM_ATTENTION_KV_HEADS]) return "heads is not a multiple of kv_heads";
+    return NULL;
+}
+
+static void destroy(void *work)
+{
+    struct work *k = work;
+    if (!k) return;
+    for (size_t i = 0; i < OPERANDS; i++) sm_guarded_destroy(&k->operand[i]);
+    free(k);
+}
+
+/* One slot of keys or values: its elements, and its scale where the type has one. */
+static void fill_slot(attention_element *e, float *scale, size_t head_dim, enum sm_regime regime, int is_key,
+                      struct sm_random *r)
+{
+    static const float sizes[] = {0, 0x1p-20f, 1, 8, 40};
+    const float size = regime == SM_REGIME_EXTREME ? sizes[sm_random_below(r, 5)] : 1;
+    const size_t class = sm_random_below(r, CLASSES);
+    const float step = SM_ATTENTION_KV != 8          ? 1
+                       : regime == SM_REGIME_EXACT   ? (float)(1u << sm_random_below(r, 3)) * 0.5f
+                       : regime == SM_REGIME_EXTREME ? (size == 0 ? 0x1p-100f : size / 127)
+                                                     : 0.015f + 0.01f * sm_random_unit(r);
+    if (scale) *scale = step;
+    for (size_t d = 0; d < head_dim; d++) {
+        float x;
+        if (regime == SM_REGIME_EXACT)
+            x = is_key ? (d % CLASSES == class ? 16.0f : 0.0f) : (float)((int)sm_random_below(r, 7) - 3) * step;
+        else if (regime == SM_REGIME_EXTREME)
+            x = size * (float)((int)sm_random_below(r, 3) - 1);
+        else
+            x = sm_random_normal(r);
+#if SM_ATTENTION_KV == 32
+        e[d] = x;
+#elif SM_ATTENTION_KV == 16
+        e[d] = sm_f32_to_f16(x);
+#else
+        const float n = roundf(x / step);
+        e[d] = (int8_t)(n > 127 ? 127 : n < -127 ? -127 : n);
+#endif
+    }
+}
+
+/* Slots beyond `slots` of each head's stride belong to nobody: they stay poison, a NaN where the type has one. */
+static int fill_segment(struct work *k, enum operand data, enum operand scale, struct sm_kv *kv, size_t slots,
+                        size_t stride_slots, int is_key, struct sm_random *r)
+{
+    const struct sm_attention *a = &k->args;
+    const size_t elements = a->kv_heads * stride_slots * a->head_dim;
+    if (sm_guarded_create(&k->operand[data], elements * sizeof(attention_element), sizeof(attention_element)))
+        return -1;
+    sm_guarded_poison(&k->operand[data]);
+    *kv = (struct sm_kv){.data = k->operand[data].data, .head_stride = stride_slots * a->head_dim};
+    if (SM_ATTENTION_KV == 8) {
+        if (sm_guarded_create(&k->operand[scale], a->kv_heads * stride_slots * sizeof(float), sizeof(float))) return -1;
+        sm_guarded_poison(&k->operand[scale]);
+        kv->scale = k->operand[scale].data;
+        kv->scale_stride = stride_slots;
+    }
+    for (size_t g = 0; g < a->kv_heads; g++)
+        for (size_t slot = 0; slot < slots; slot++)
+            fill_slot((attention_element *)k->operand[data].data + (g * stride_slots + slot) * a->head_dim,
+                      kv->scale ? (float *)k->operand[scale].data + g * stride_slots + slot : NULL, a->head_dim,
+                      k->regime, is_key, r);
+    return 0;
+}
+
+static void fill_queries(struct work *k, struct sm_random *r)
+{
+    static const float sizes[] = {0, 0x1p-10f, 1, 8};
+    const struct sm_attention *a = &k->args;
+    for (size_t row = 0; row < a->rows; row++)
+        for (size_t h = 0; h < a->heads; h++) {
+            float *q = (float *)k->operand[Q].data + row * a->q_stride + h * a->head_dim;
+            const size_t class = sm_random_below(r, CLASSES);
+            const float size = sizes[sm_random_below(r, 4)];
+            for (size_t d = 0; d < a->head_dim; d++) switch (k->regime) {
+                case SM_REGIME_EXACT: q[d] = a->softcap > 0 ? 0.0f : d % CLASSES == class ? 16.0f : 0.0f; break;
+                case SM_REGIME_EXTREME: q[d] = size * sm_random_unit(r); break;
+                default: q[d] = sm_random_normal(r);
+                }
+        }
+}
+
+static int fill_mask(struct work *k, const struct sm_shape *s, struct sm_random *r)
+{
+    const struct sm_attention *a = &k->args;
+    const int64_t valid = s->dim[SM_ATTENTION_VALID];
+    const struct sm_mask_build build = {
+        .mask = k->operand[MASK].data,
+        .mask_stride = a->mask_stride,
+        .rows = a->now,
+        .past = a->past,
+        .past_valid = valid < 0 ? a->past : (size_t)valid,
+        .valid = k->regime == SM_REGIME_RANDOM ? a->rows : 1 + sm_random_below(r, (uint32_t)a->rows),
+        .window = (size_t)s->dim[SM_ATTENTION_WINDOW],
+        .fill = -120};
+    sm_mask_build_ref(&build, sm_part_whole(a->now, a->past + a->now));
+    return 0;
+}
+
+static int fill_operands(struct work *k, const struct sm_shape *s)
+{
+    struct sm_attention *a = &k->args;
+    struct sm_random r = {k->seed};
+    /* the cache has max_seq - 1 slots, of which a bucket passes the first max_seq - rows */
+    const size_t cache_slots = a->past + a->now - 1;
+    if (sm_guarded_create(&k->operand[OUT], a->rows * a->out_stride * sizeof(float), 4) ||
+        sm_guarded_create(&k->operand[Q], a->rows * a->q_stride * sizeof(float), 4) ||
+        sm_guarded_create(&k->operand[MASK], a->rows * a->mask_stride * sizeof(float), 4))
+        return -1;
+    a->out = k->operand[OUT].data;
+    a->q = k->operand[Q].data;
+    a->mask = k->operand[MASK].data;
+    fill_queries(k, &r);
+    if (fill_segment(k, K_PAST, K_PAST_SCALE, &a->k_past, a->past, cache_slots, 1, &r) ||
+        fill_segment(k, V_PAST, V_PAST_SCALE, &a->v_past, a->past, cache_slots, 0, &r) ||
+        fill_segment(k, K_NOW, K_NOW_SCALE, &a->k_now, a->now, a->now, 1, &r) ||
+        fill_segment(k, V_NOW, V_NOW_SCALE, &a->v_now, a->now, a->now, 0, &r))
+        return -1;
+    return fill_mask(k, s, &r);
+}
+
+static void *create(const struct sm_shape *s, enum sm_regime regime, uint64_t seed)
+{
+    struct work *k = calloc(1, sizeof *k);
+    if (!k) return NULL;
+    k->regime = regime;
+    k->seed = seed;
+    const size_t rows = (size_t)s->dim[SM_ATTENTION_ROWS], heads = (size_t)s->dim[SM_ATTENTION_HEADS];
+    const size_t head_dim = (size_t)s->dim[SM_ATTENTION_HEAD_DIM];
+    k->args = (struct sm_attention){
+        .out_stride = heads * head_dim + ROW_PADDING,
+        .q_stride = heads * head_dim + ROW_PADDING,
+        .mask_stride = (size_t)s->dim[SM_ATTENTION_MAX_SEQ] + ROW_PADDING,
+        .rows = rows,
+        .heads = heads,
+        .kv_heads = (size_t)s->dim[SM_ATTENTION_KV_HEADS],
+        .head_dim = head_dim,
+        .past = past_of(s),
+        .now = rows,
+        .scale = regime == SM_REGIME_EXACT ? 1 : 1 / sqrtf((float)head_dim),
+        .softcap = (float)s->dim[SM_ATTENTION_SOFTCAP],
+    };
+    if (fill_operands(k, s)) {
+        destroy(k);
+        return NULL;
+    }
+    for (size_t i = Q; i < OPERANDS; i++)
+        if (k->operand[i].map) k->hash[i] = sm_guarded_hash(&k->operand[i]);
+    return k;
+}
+
+static const void *prepare(void *work, const struct sm_variant *variant)
+{
+    (void)variant;
+    struct work *k = work;
+    sm_guarded_poison(&k->operand[OUT]);
+    return &k->args;
+}
+
+/* Scratch of error(): one KV head's keys and values, and one row's logits, how far they may be off, and weights. */
+struct judge {
+    double *key, *value;            /* [columns][head_dim] */
+    double *logit, *slack, *weight; /* [columns] */
+    double most;                    /* the largest logit */
+};
+
+static void judge_logits(const struct work *k, struct judge *judge, size_t r, size_t h)
+{
+    const struct sm_attention *a = &k->args;
+    const float *q = a->q + r * a->q_stride + h * a->head_dim;
+    double q_most = 0;
+    for (size_t d = 0; d < a->head_dim; d++) q_most = fmax(q_most, fabs((double)q[d]));
+    judge->most = -INFINITY;
+    for (size_t j = 0; j < a->past + a->now; j++) {
+        const double *key = judge->key + j * a->head_dim;
+        double z = 0, magnitude = 0, key_sum = 0;
+        for (size_t d = 0; d < a->head_dim; d++) {
+            const double p = (double)q[d] * key[d];
+            z += p;
+            magnitude += fabs(p);
+            key_sum += fabs(key[d]);
+        }
+        const double scale = (double)a->scale, cap = (double)a->softcap;
+        judge->slack[j] = sm_attention_dot_slack(a->head_dim, SM_ATTENTION_KV == 8, fabs(scale) * magnitude,
+                                                 fabs(scale) * q_most * key_sum);
+        z *= scale;
+        if (cap > 0) z = cap * tanh(z / cap);
+        judge->logit[j] = z + (double)a->mask[r * a->mask_stride + j];
+        judge->most = fmax(judge->most, judge->logit[j]);
+    }
+}
+
+/* One head of one row against the formula, in units of the bound that attention.h derives. */
+static double judge_head(const struct work *k, struct judge *judge, size_t r, size_t h)
+{
+    const struct sm_attention *a = &k->args;
+    const size_t columns = a->past + a->now;
+    judge_logits(k, judge, r, h);
+    double sum = 0, least_sum = 0;
+    for (size_t j = 0; j < columns; j++) {
+        judge->slack[j] += sm_attention_logit_slack(columns, (double)a->softcap, judge->logit[j], judge->most);
+        judge->weight[j] = exp(judge->logit[j] - judge->most);
+        sum += judge->weight[j];
+        least_sum += judge->weight[j] * exp(-judge->slack[j]);
+    }
+    double worst = 0;
+    for (size_t d = 0; d < a->head_dim; d++) {
+        double exact = 0, magnitude = 0, value_most = 0, moved = 0;
+        for (size_t j = 0; j < columns; j++) exact += judge->weight[j] * judge->value[j * a->head_dim + d];
+        exact /= sum;
+        for (size_t j = 0; j < columns; j++) {
+            const double v = judge->value[j * a->head_dim + d];
+            magnitude += judge->weight[j] * fabs(v) / sum;
+            value_most = fmax(value_most, fabs(v));
+            moved += judge->weight[j] * expm1(judge->slack[j]) * fabs(v - exact) / least_sum;
+        }
+        const double got = (double)a->out[r * a->out_stride + h * a->head_dim + d], off = fabs(got - exact);
+        if ((float)exact == (float)got) continue;
+        if (k->regime == SM_REGIME_EXACT || !(off < INFINITY)) return INFINITY;
+        worst = fmax(worst, off / (moved + sm_attention_sum_slack(columns, magnitude + fabs(exact), value_most)));
+    }
+    return worst;
+}
+
+/* A row that may attend to nothing must be finite, and means nothing. */
+static int row_is_padding(const struct sm_attention *a, size_t r)
+{
+    for (size_t j = 0; j < a->past + a->now; j++)
+        if (a->mask[r * a->mask_stride + j] > SM_ATTENTION_FORBIDDEN) return 0;
+    return 1;
+}
+
+static double judge_row(const struct work *k, struct judge *judge, size_t r, size_t h_begin, size_t h_end)
+{
+    const struct sm_attention *a = &k->args;
+    double worst = 0;
+    if (!row_is_padding(a, r)) {
+        for (size_t h = h_begin; h < h_end; h++) worst = fmax(worst, judge_head(k, judge, r, h));
+        return worst;
+    }
+    for (size_t i = h_begin * a->head_dim; i < h_end * a->head_dim; i++)
+        if (!isfinite(a->out[r * a->out_stride + i])) return INFINITY;
+    return 0;
+}
+
+static double judge_group(const struct work *k, struct judge *judge, size_t g, int full, struct sm_random *random)
+{
+    const struct sm_attention *a = &k->args;
+    const size_t group = a->heads / a->kv_heads, columns = a->past + a->now;
+    for (size_t j = 0; j < columns; j++)
+        for (size_t d = 0; d < a->head_dim; d++) {
+            judge->key[j * a->head_dim + d] = attention_key_at(a, g, j, d);
+            judge->value[j * a->head_dim + d] = attention_value_at(a, g, j, d);
+        }
+    double worst = 0;
+    for (size_t r = 0; r < a->rows; r++) {
+        size_t begin = g * group, end = begin + group;
+        if (!full && r != 0 && r + 1 != a->rows) { /* every other row: one head of one group */
+            if (r % a->kv_heads != g) continue;
+            begin += sm_random_below(random, (uint32_t)group);
+            end = begin + 1;
+        }
+        worst = fmax(worst, judge_row(k, judge, r, begin, end));
+    }
+    return worst;
+}
+
+static double ops(const struct sm_shape *s)
+{
+    return 2.0 * (double)s->dim[SM_ATTENTION_ROWS] * (double)s->dim[SM_ATTENTION_MAX_SEQ] *
+           (double)s->dim[SM_ATTENTION_HEADS] * (double)s->dim[SM_ATTENTION_HEAD_DIM];
+}
+
+static double error(void *work, const struct sm_variant *variant)
+{
+    (void)variant;
+    struct work *k = work;
+    const struct sm_attention *a = &k->args;
+    const size_t columns = a->past + a->now;
+    double *scratch = malloc((2 * columns * a->head_dim + 3 * columns) * sizeof *scratch);
+    if (!scratch) return NAN;
+    struct judge judge = {
+        .key = scratch, .value = scratch + columns * a->head_dim, .logit = scratch + 2 * columns * a->head_dim};
+    judge.slack = judge.logit + columns;
+    judge.weight = judge.slack + columns;
+    const int full = 2.0 * (double)(a->rows * a->heads) * (double)(columns * a->head_dim) <= FULL_CHECK_OPS;
+    struct sm_random random = {k->seed ^ 0x5eed};
+    double worst = 0;
+    for (size_t g = 0; g < a->kv_heads; g++) worst = fmax(worst, judge_group(k, &judge, g, full, &random));
+    free(scratch);
+    return worst;
+}
+
+static const char *damage(void *work)
+{
+    struct work *k = work;
+    const struct sm_attention *a = &k->args;
+    if (sm_guarded_intact(&k->operand[OUT])) return "wrote outside the output";
+    for (size_t i = Q; i < OPERANDS; i++)
+        if (k->operand[i].map && (sm_guarded_intact(&k->operand[i]) || sm_guarded_hash(&k->operand[i]) != k->hash[i]))
+            return "changed an input";
+    for (size_t r = 0; r < a->rows; r++) {
+        const uint8_t *p = (const uint8_t *)(a->out + r * a->out_stride + a->heads * a->head_dim);
+        for (size_t i = 0; i < ROW_PADDING * sizeof(float); i++)
+            if (p[i] != 0xff) return "wrote between the rows of the output";
+    }
+    return NULL;
+}
+
+/* Keys and values once each, with their scales; queries, mask and output once. */
+static double bytes(const struct sm_shape *s)
+{
+    const double rows = (double)s->dim[SM_ATTENTION_ROWS], columns = (double)s->dim[SM_ATTENTION_MAX_SEQ];
+    const double slot =
+        (double)s->dim[SM_ATTENTION_HEAD_DIM] * sizeof(attention_element) + (SM_ATTENTION_KV == 8 ? sizeof(float) : 0);
+    return 2 * (double)s->dim[SM_ATTENTION_KV_HEADS] * columns * slot +
+           sizeof(float) * rows *
+               (2 * (double)s->dim[SM_ATTENTION_HEADS] * (double)s->dim[SM_ATTENTION_HEAD_DIM] + columns);
+}
+
+static size_t footprint(const struct sm_shape *s)
+{
+    return (size_t)bytes(s);
+}
+
+#define ATTENTION_WORKLOAD(family_name)                                                                                \
+    {                                                                                                                  \
+        .family = family_name, .refuse = refuse, .create = create, .prepare = prepare, .error = error,                 \
+        .damage = damage, .ops = ops, .bytes = bytes, .ops_unit = "multiply-adds", .footprint = footprint,             \
+        .destroy = destroy,                                                                                            \
+    }
+
+#endif
