@@ -1,0 +1,22 @@
+/* machine_facts.h - single facts, for machine.c. Text facts go to a buffer; NULL: not visible here. */
+#ifndef SM_MACHINE_FACTS_H
+#define SM_MACHINE_FACTS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The first line of a file, without its end; NULL when there is none. */
+const char *sm_fact_line(const char *path, char *text, size_t bytes);
+/* The value of "key : value" in /proc/cpuinfo, of the first CPU. */
+const char *sm_fact_cpuinfo(const char *key, char *text, size_t bytes);
+/* The word in [brackets] of a kernel setting. */
+const char *sm_fact_chosen(const char *path, char *text, size_t bytes);
+/* "KVM", "VMware", ...; *virtualised: the CPU says that it is a guest's. */
+const char *sm_fact_hypervisor(bool *virtualised, char *text, size_t bytes);
+/* "on" or "off"; NULL: this guest does not show it. */
+const char *sm_fact_turbo(void);
+/* The instruction sets of interest to kernels, an array of the kernel's names. */
+json_t *sm_fact_features(void);
+
+#endif
