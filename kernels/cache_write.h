@@ -10,14 +10,18 @@
  *   cache  layout slot_major: [kv_heads] matrices of [slots][head_dim], head_stride elements apart
  *          layout transposed: [kv_heads] matrices of [head_dim][slots], head_stride elements apart
  *   scale  i8 only: [kv_heads] rows of scale_stride floats, one a slot: max |x| / 127, so x ~= data * scale;
- *          data = round-to-even(x * (127 / max |x|)) in -127..127; a zero row has scale 0 and zeros
+ *          data = round-to-even(x * (127 / max |x|)) in -127..127; a row whose
+ *          max |x| is below 2^-120 has scale 0 and zeros
  * f16 rounds to nearest even, and overflows to infinity only where x does not fit.
- * A part is rows i in [0, count) x KV heads. Slots outside [slot, slot + count) are not touched.
- * The caller promises: x finite; slot + count <= slots. */
+ * Every variant gives the same bits. A part is rows i in [0, count) x KV heads. Slots outside [slot, slot + count) are
+ * not touched. The caller promises: x finite; slot + count <= slots. */
 #ifndef SM_CACHE_WRITE_H
 #define SM_CACHE_WRITE_H
 
 #include "registry.h"
+
+#define SM_CACHE_WRITE_GRAIN 64        /* rows at which shares of threads are cut: whole cache lines of slots */
+#define SM_CACHE_WRITE_LEAST 0x1p-120f /* i8: the smallest max |x| that is not taken for 0 */
 
 struct sm_cache_write {
     void *cache; /* float, uint16_t (f16) or int8_t, by family */

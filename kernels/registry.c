@@ -46,6 +46,15 @@ const struct sm_variant *sm_variant_best(const struct sm_family *family, uint32_
     return NULL;
 }
 
+const struct sm_variant *sm_variant_best_layout(const struct sm_family *family, uint32_t features, const char *layout)
+{
+    for (size_t i = family->variant_count; i-- > 0;) {
+        const struct sm_variant *v = &family->variants[i];
+        if ((v->needs & ~features) == 0 && !strcmp(v->layout->name, layout)) return v;
+    }
+    return NULL;
+}
+
 int sm_dim_index(const struct sm_family *family, const char *name)
 {
     for (size_t i = 0; i < family->dim_count; i++)

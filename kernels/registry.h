@@ -92,6 +92,9 @@ const struct sm_variant *sm_variant_named(const struct sm_family *family, const 
  * (SM_FORMAT_NONE: any layout of the first variant's kind). NULL: none. Resolve once, outside the loop. */
 const struct sm_variant *sm_variant_best(const struct sm_family *family, uint32_t features, enum sm_format format);
 
+/* The same by the name of the layout: for families whose layouts hold the same format (cache_write). */
+const struct sm_variant *sm_variant_best_layout(const struct sm_family *family, uint32_t features, const char *layout);
+
 /* The axis named so, or -1. */
 int sm_dim_index(const struct sm_family *family, const char *name);
 

@@ -2,7 +2,8 @@
  *
  * tanh is monotone, so the index is that of the largest x, the first of equals: no ties by saturation.
  *   y, x   [rows][stride] floats; y may be x
- *   index  [rows], overwritten.    A part is rows x all columns. */
+ *   index  [rows], overwritten.    A part is rows x all columns (its column range is ignored).
+ * Promises on both sides as in softcap_f32.h. */
 #ifndef SM_SOFTCAP_ARGMAX_H
 #define SM_SOFTCAP_ARGMAX_H
 
@@ -19,6 +20,10 @@ struct sm_softcap_argmax {
 };
 
 enum { SM_SOFTCAP_ARGMAX_ROWS, SM_SOFTCAP_ARGMAX_COLS, SM_SOFTCAP_ARGMAX_DIMS };
+
+#define SM_VARIANT(name, isa, layout, bet) sm_kernel_fn sm_softcap_argmax_##name;
+#include "softcap_argmax/variants.def"
+#undef SM_VARIANT
 
 extern const struct sm_family sm_family_softcap_argmax;
 
