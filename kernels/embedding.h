@@ -3,7 +3,9 @@
  *     y[r][c] = table[token[r]][c] * scale
  *
  * table is [vocab][cols] as in the file (GGUF blocks: quant.h), read where it is mapped. A part is rows x all
- * columns. The caller promises: 0 <= token < vocab; cols a multiple of 32 for block formats. */
+ * columns (its column range is ignored). The caller promises: 0 <= token < vocab; cols a multiple of 32 for block
+ * formats. Every variant gives the same bits: each dequantised value rounds at most once (n d and q d are exact in a
+ * float), its product with scale once more. */
 #ifndef SM_EMBEDDING_H
 #define SM_EMBEDDING_H
 

@@ -2,7 +2,12 @@
  *
  *     y[r][c] = x[r][c] / sqrt(mean over c of x[r][c]^2 + eps) * w[c]        (w NULL: no weight)
  *
- * y may be x itself. A part is rows x all columns (its column range is ignored). */
+ * y may be x itself. A part is rows x all columns (its column range is ignored).
+ * The caller promises: |x| <= 2^50; eps > 0, or no row of zeros.
+ * Every variant divides the sum by cols (never multiplies by 1 / cols) and promises
+ * |y - exact| <= ((cols + 2) / 2 + 4) * 2^-24 |exact| + 2^-149 max(1, |w|): any order of summation rounds at most
+ * cols times and mean and eps once each, which the square root halves; root, reciprocal and two products are four more.
+ */
 #ifndef SM_RMSNORM_H
 #define SM_RMSNORM_H
 
@@ -19,6 +24,10 @@ struct sm_rmsnorm {
 };
 
 enum { SM_RMSNORM_ROWS, SM_RMSNORM_COLS, SM_RMSNORM_DIMS };
+
+#define SM_VARIANT(name, isa, layout, bet) sm_kernel_fn sm_rmsnorm_##name;
+#include "rmsnorm/variants.def"
+#undef SM_VARIANT
 
 extern const struct sm_family sm_family_rmsnorm;
 

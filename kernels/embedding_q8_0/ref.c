@@ -1,0 +1,19 @@
+/* One element at a time. */
+#include "embedding_q8_0/embedding_q8_0.h"
+#include "quant.h"
+
+static float value(const struct sm_block_q8_0 *b, size_t i)
+{
+    return (float)b->q[i] * sm_f16_to_f32(b->d);
+}
+
+void sm_embedding_q8_0_ref(const void *args, struct sm_part part)
+{
+    const struct sm_embedding *a = args;
+    for (size_t r = part.row_begin; r < part.row_end; r++) {
+        const size_t token = (size_t)a->token[r];
+        const struct sm_block_q8_0 *row = (const struct sm_block_q8_0 *)a->table + token * (a->cols / SM_GROUP);
+        for (size_t c = 0; c < a->cols; c++)
+            a->y[r * a->y_stride + c] = value(&row[c / SM_GROUP], c % SM_GROUP) * a->scale;
+    }
+}

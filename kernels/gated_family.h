@@ -1,0 +1,19 @@
+/* gated_family.h - the axes and the split that all gated_* families share. For their family files only. */
+#ifndef SM_GATED_FAMILY_H
+#define SM_GATED_FAMILY_H
+
+#include "gated.h"
+
+static const struct sm_dim dims[SM_GATED_DIMS] = {
+    [SM_GATED_ROWS] = {"rows", 1, 1, 131072, "tokens"},
+    [SM_GATED_COLS] = {"cols", 8192, 1, 1 << 20, "columns: the width of the MLP"},
+};
+
+static struct sm_part split(const struct sm_shape *shape, size_t threads, size_t i)
+{
+    struct sm_part part = sm_part_whole((size_t)shape->dim[SM_GATED_ROWS], 0);
+    sm_split_range((size_t)shape->dim[SM_GATED_COLS], SM_GATED_GRAIN, threads, i, &part.col_begin, &part.col_end);
+    return part;
+}
+
+#endif

@@ -1,0 +1,146 @@
+#include <stdlib.h>
+
+#include "random.h"
+#include "rmsnorm/rmsnorm.h"
+#include "rows_workload.h"
+#include "workload.h"
+
+struct work {
+    enum sm_regime regime;
+    uint64_t seed;
+    int in_place; /* not in the random regime, whose runs repeat */
+    struct sm_rows x, y, w;
+    uint64_t x_hash, w_hash;
+    struct sm_rmsnorm args;
+};
+
+static const char *refuse(const struct sm_shape *shape)
+{
+    (void)shape;
+    return NULL;
+}
+
+static void destroy(void *work)
+{
+    struct work *k = work;
+    if (!k) return;
+    sm_rows_destroy(&k->x);
+    sm_rows_destroy(&k->y);
+    sm_rows_destroy(&k->w);
+    free(k);
+}
+
+/* Exact: one power of two a row, with either sign, so that its mean square is a power of four. */
+static void fill(struct work *k, struct sm_random *random)
+{
+    for (size_t r = 0; r < k->x.rows; r++) {
+        const float unit = ldexpf(1, (int)sm_random_below(random, 9) - 4);
+        for (size_t c = 0; c < k->x.cols; c++) {
+            float *x = sm_rows_at(&k->x, r) + c;
+            switch (k->regime) {
+            case SM_REGIME_EXACT: *x = sm_random_below(random, 2) ? unit : -unit; break;
+            case SM_REGIME_EXTREME: *x = sm_random_extreme(random, 0x1p50f); break;
+            default: *x = unit * sm_random_normal(random);
+            }
+        }
+    }
+    for (size_t c = 0; c < k->w.cols; c++)
+        sm_rows_at(&k->w, 0)[c] =
+            k->regime == SM_REGIME_EXACT ? (float)((int)sm_random_below(random, 15) - 7) : 1 + sm_random_unit(random);
+}
+
+static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_t seed)
+{
+    struct work *k = calloc(1, sizeof *k);
+    if (!k) return NULL;
+    const size_t rows = (size_t)shape->dim[SM_RMSNORM_ROWS], cols = (size_t)shape->dim[SM_RMSNORM_COLS];
+    k->regime = regime;
+    k->seed = seed;
+    k->in_place = regime != SM_REGIME_RANDOM && seed % 2;
+    if (sm_rows_create(&k->x, rows, cols, regime, seed) || sm_rows_create(&k->y, rows, cols, regime, seed / 2) ||
+        sm_rows_create(&k->w, 1, cols, regime, 0)) {
+        destroy(k);
+        return NULL;
+    }
+    struct sm_random random = {seed};
+    fill(k, &random);
+    k->x_hash = sm_guarded_hash(&k->x.memory);
+    k->w_hash = sm_guarded_hash(&k->w.memory);
+    k->args = (struct sm_rmsnorm){.rows = rows, .cols = cols, .eps = regime == SM_REGIME_EXACT ? 0 : 1e-5f};
+    k->args.w = regime != SM_REGIME_RANDOM && seed / 2 % 4 == 0 ? NULL : sm_rows_at(&k->w, 0);
+    return k;
+}
+
+static const void *prepare(void *work, const struct sm_variant *variant)
+{
+    (void)variant;
+    struct work *k = work;
+    sm_rows_poison(&k->y);
+    if (k->in_place) sm_rows_copy(&k->y, &k->x);
+    const struct sm_rows *x = k->in_place ? &k->y : &k->x;
+    k->args.y = sm_rows_at(&k->y, 0);
+    k->args.y_stride = k->y.stride;
+    k->args.x = sm_rows_at(x, 0);
+    k->args.x_stride = x->stride;
+    return &k->args;
+}
+
+static double error(void *work, const struct sm_variant *variant)
+{
+    (void)variant;
+    struct work *k = work;
+    const size_t cols = k->args.cols;
+    double worst = 0;
+    for (size_t r = 0; r < k->args.rows; r++) {
+        const float *x = sm_rows_at(&k->x, r), *y = sm_rows_at(&k->y, r);
+        double sum = 0;
+        for (size_t c = 0; c < cols; c++) sum += (double)x[c] * (double)x[c];
+        const double scale = 1 / sqrt(sum / (double)cols + (double)k->args.eps);
+        const size_t step = sm_rows_judged_step(&k->y, r);
+        for (size_t c = (size_t)(k->seed + r) % step; c < cols; c += step) {
+            const double w = k->args.w ? (double)k->args.w[c] : 1, exact = (double)x[c] * scale * w;
+            const double tolerance = (((double)cols + 2) / 2 + 4) * 0x1p-24 * fabs(exact) + 0x1p-149 * fmax(1, fabs(w));
+            const double e = sm_judge(y[c], exact, tolerance, k->regime);
+            if (e > worst) worst = e;
+        }
+    }
+    return worst;
+}
+
+static const char *damage(void *work)
+{
+    struct work *k = work;
+    if (sm_rows_intact(&k->y)) return "wrote outside the output";
+    if (sm_rows_intact(&k->x) || sm_guarded_hash(&k->x.memory) != k->x_hash) return "changed its input";
+    if (sm_rows_intact(&k->w) || sm_guarded_hash(&k->w.memory) != k->w_hash) return "changed its weights";
+    return NULL;
+}
+
+static double ops(const struct sm_shape *s)
+{
+    return (double)s->dim[SM_RMSNORM_ROWS] * (double)s->dim[SM_RMSNORM_COLS];
+}
+
+static double bytes(const struct sm_shape *s)
+{
+    return 8 * ops(s) + 4 * (double)s->dim[SM_RMSNORM_COLS];
+}
+
+static size_t footprint(const struct sm_shape *s)
+{
+    return (size_t)bytes(s);
+}
+
+const struct sm_workload sm_workload_rmsnorm = {
+    .family = "rmsnorm",
+    .refuse = refuse,
+    .create = create,
+    .prepare = prepare,
+    .error = error,
+    .damage = damage,
+    .ops = ops,
+    .bytes = bytes,
+    .ops_unit = "elements",
+    .footprint = footprint,
+    .destroy = destroy,
+};
