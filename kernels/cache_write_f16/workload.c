@@ -13,4 +13,4 @@ static uint16_t convert(float x, float largest)
 #define CACHE_ELEMENT uint16_t
 #define CACHE_HAS_SCALE 0
 #define CACHE_POISON 0xff
-#include "cache_write_workload.h"
+#include "cache_write_workload_body.h"

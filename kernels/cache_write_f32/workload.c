@@ -11,4 +11,4 @@ static float convert(float x, float largest)
 #define CACHE_ELEMENT float
 #define CACHE_HAS_SCALE 0
 #define CACHE_POISON 0xff
-#include "cache_write_workload.h"
+#include "cache_write_workload_body.h"

@@ -12,4 +12,4 @@ static int8_t convert(float x, float largest)
 #define CACHE_ELEMENT int8_t
 #define CACHE_HAS_SCALE 1
 #define CACHE_POISON 0x80
-#include "cache_write_workload.h"
+#include "cache_write_workload_body.h"

@@ -16,4 +16,4 @@ static double element(const uint16_t *b, size_t i)
 #define EMBEDDING_WORKLOAD sm_workload_embedding_f16
 #define EMBEDDING_BLOCK uint16_t
 #define EMBEDDING_ELEMENTS 1
-#include "embedding_workload.h"
+#include "embedding_workload_body.h"

@@ -15,4 +15,4 @@ static double element(const float *b, size_t i)
 #define EMBEDDING_WORKLOAD sm_workload_embedding_f32
 #define EMBEDDING_BLOCK float
 #define EMBEDDING_ELEMENTS 1
-#include "embedding_workload.h"
+#include "embedding_workload_body.h"

@@ -18,4 +18,4 @@ static double element(const struct sm_block_q4_0 *b, size_t i)
 #define EMBEDDING_WORKLOAD sm_workload_embedding_q4_0
 #define EMBEDDING_BLOCK struct sm_block_q4_0
 #define EMBEDDING_ELEMENTS SM_GROUP
-#include "embedding_workload.h"
+#include "embedding_workload_body.h"

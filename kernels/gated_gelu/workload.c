@@ -7,4 +7,4 @@ static double gated_u(double x)
 
 #define GATED_FAMILY "gated_gelu"
 #define GATED_WORKLOAD sm_workload_gated_gelu
-#include "gated_workload.h"
+#include "gated_workload_body.h"

@@ -1,4 +1,4 @@
-/* gated_workload.h - the workload of every gated_* family. workload.c of a family defines
+/* gated_workload_body.h - the workload of every gated_* family. workload.c of a family defines
  *
  *     GATED_FAMILY       its name, as a string
  *     GATED_WORKLOAD     the symbol of its workload

@@ -1,4 +1,4 @@
-/* cache_write_workload.h - the workload of every cache_write_* family. workload.c of a family defines
+/* cache_write_workload_body.h - the workload of every cache_write_* family. workload.c of a family defines
  *
  *     CACHE_FAMILY         its name, as a string
  *     CACHE_WORKLOAD       the symbol of its workload

@@ -1,4 +1,4 @@
-/* embedding_workload.h - the workload of every embedding_* family. workload.c of a family defines
+/* embedding_workload_body.h - the workload of every embedding_* family. workload.c of a family defines
  *
  *     EMBEDDING_FAMILY             its name, as a string
  *     EMBEDDING_WORKLOAD           the symbol of its workload
