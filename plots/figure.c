@@ -1,0 +1,147 @@
+#include "figure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KERNEL_COLUMNS "panel panel_label series series_label "
+
+const struct sm_figure sm_figures[] = {
+    {"attention", "Attention in decode: time against max_seq",
+     "One token's attention over a static cache. Every column is paid for, so the time doubles with max_seq; a "
+     "smaller KV type helps where memory, not arithmetic, is the limit.",
+     KERNEL_COLUMNS "max_seq time_ns low_ns high_ns case",
+     "slotmark bench --family attention_f32,attention_f16,attention_i8 --max-seq 256,512,1024,2048,4096 "
+     "--head-dim 64,128,256,512",
+     sm_figure_attention},
+    {"bucket", "The bucket curve: what one more row costs",
+     "Left: the time of a call. Right: the same for each row; the ring marks the knee, the smallest bucket within "
+     "a tenth of the best time per row. Buckets left of it pay more for every row.",
+     KERNEL_COLUMNS "rows time_ns low_ns high_ns row_ns row_low_ns row_high_ns knee case",
+     "slotmark bench --family attention_f16,matmul_w4g32_a8 --max-seq 2048 --rows 1,2,4,8,16,32,64,128,256,512",
+     sm_figure_bucket},
+    {"matmul", "Matmul rate against rows",
+     "How near each variant comes to what this machine can do. Dashed: the measured ceilings; the sloping one is "
+     "memory, which binds while each weight read serves few rows.",
+     "what " KERNEL_COLUMNS "rows rate low high case",
+     "slotmark bench --family matmul_w4g32_a8,matmul_w8g32_a8,matmul_f32 --rows 1,2,4,8,16,32,64,128,256,512",
+     sm_figure_matmul},
+    {"softcap", "Softcap: elements per nanosecond against columns",
+     "A flat curve is arithmetic (tanh); a drop to the right is the row no longer fitting a cache.",
+     KERNEL_COLUMNS "columns rate low high case",
+     "slotmark bench --family softcap_f32,softcap_argmax --cols 32000,49152,128256,151936,262144", sm_figure_softcap},
+    {"cache_write", "Cache write: time per row by layout",
+     "What it costs to put one new row of keys or values into its slot. Transposed slots lie far apart: each "
+     "element touches a cache line of its own until a bucket of rows fills the lines.",
+     KERNEL_COLUMNS "rows row_ns low_ns high_ns case",
+     "slotmark bench --family cache_write_f32,cache_write_f16,cache_write_i8 --max-seq 2048 "
+     "--rows 1,2,4,8,16,32,64,128,256",
+     sm_figure_cache_write},
+    {"mask", "Mask tax: attention over columns that the mask hides",
+     "Literal variants pay for every column whatever is valid, so their time is flat. Skipping ones pay for what "
+     "they cannot prove hidden; the gap between the two is the tax.",
+     KERNEL_COLUMNS "valid time_ns low_ns high_ns case",
+     "slotmark bench --family attention_f32,attention_f16,attention_i8 --max-seq 2048 --valid 64,256,512,1024,2047",
+     sm_figure_mask},
+    {"model", "Model speed against max_seq",
+     "Solid: real tokens. Light: padded tokens, which are computed and thrown away. The gap in prefill is the "
+     "padding tax of the static shape.",
+     KERNEL_COLUMNS "max_seq threads padded tokens_per_s low high case",
+     "slotmark profile MODEL --max-seq 512,1024,2048 --threads 1,2", sm_figure_model},
+    {"steps", "Where the time goes, step by step",
+     "Each bar is one phase at one max_seq, split by what the plan's steps did. The grey part on top is time that "
+     "no step explains.",
+     "panel panel_label bar bar_label label colour from_ms to_ms share case",
+     "slotmark profile MODEL --max-seq 512,1024,2048", sm_figure_steps},
+    {"tokens", "Every token's time over one generation",
+     "A static shape should give a flat band: the cost does not depend on how much is valid. Line: median. Dashed: "
+     "95th percentile. Spikes are the machine, drifts are worth a look.",
+     KERNEL_COLUMNS "token token_ms median_ms p95_ms case", "slotmark profile MODEL --gen 128", sm_figure_tokens},
+    {"ceilings", "What this machine can do at most",
+     "The measured ceilings that shares are counted against: bytes per second by memory level, multiply-adds per "
+     "core cycle by arithmetic scheme.",
+     "panel panel_label bar name value unit threads", "slotmark ceilings", sm_figure_ceilings},
+};
+const size_t sm_figure_count = sizeof sm_figures / sizeof *sm_figures;
+
+void sm_drawing_use(struct sm_drawing *d, const struct sm_result *r)
+{
+    if (d->used_count == d->used_capacity) {
+        const size_t capacity = d->used_capacity ? 2 * d->used_capacity : 64;
+        const struct sm_result **used = realloc(d->used, capacity * sizeof *used);
+        if (!used) {
+            d->table.failed = 1;
+            return;
+        }
+        d->used = used;
+        d->used_capacity = capacity;
+    }
+    d->used[d->used_count++] = r;
+    if (json_is_true(json_object_get(sm_json_part(r->json, "model"), "synthetic"))) d->synthetic = 1;
+}
+
+/* Commits of the records used, each once, "+" where the tree had changes. */
+static void list_commits(const struct sm_drawing *d, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < d->used_count; i++) {
+        const json_t *build = sm_json_part(d->used[i]->json, "build");
+        char commit[24];
+        snprintf(commit, sizeof commit, "%.12s%s", sm_json_text(build, "commit"),
+                 json_is_true(json_object_get(build, "dirty")) ? "+" : "");
+        if (!*commit || strstr(text, commit)) continue;
+        const int n = snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", commit);
+        if (n < 0 || (used += (size_t)n) >= bytes) break;
+    }
+    if (!*text) snprintf(text, bytes, "unknown commit");
+}
+
+void sm_drawing_foot(const struct sm_drawing *d, char *foot, size_t bytes)
+{
+    if (d->used_count == 0) return;
+    const struct sm_result *newest = d->used[0];
+    for (size_t i = 1; i < d->used_count; i++)
+        if (strcmp(sm_result_text(d->used[i], "started"), sm_result_text(newest, "started")) > 0) newest = d->used[i];
+    const json_t *machine = sm_json_part(newest->json, "machine");
+    const char *cpu = sm_json_text(machine, "cpu");
+    const double cores = sm_json_number(machine, "cores");
+    char commits[80], count[32] = "", text[512];
+    list_commits(d, commits, sizeof commits);
+    if (cores > 0 && cores < 1e6) snprintf(count, sizeof count, ", %.0f core%s", cores, cores > 1 ? "s" : "");
+    snprintf(text, sizeof text, "%.64s%s · slotmark %s · %.10s%s", *cpu ? cpu : "unknown machine", count, commits,
+             sm_result_text(newest, "started"), d->synthetic ? " · synthetic weights" : "");
+    sm_text_tidy(foot, bytes, text);
+}
+
+void sm_result_conditions(const struct sm_result *r, char *text, size_t bytes)
+{
+    const double threads = sm_result_number(r, "threads");
+    const char *state = sm_result_text(r, "cache_state");
+    char count[32] = "unknown threads";
+    if (threads >= 1 && threads < 1e6) snprintf(count, sizeof count, "%.0f thread%s", threads, threads > 1 ? "s" : "");
+    snprintf(text, bytes, "%s%s%.20s%s", count, *state ? ", " : "", state, *state ? " operands" : "");
+}
+
+const char *sm_result_kv(const struct sm_result *r)
+{
+    const char *end = strrchr(sm_result_text(r, "family"), '_');
+    return end ? end + 1 : "";
+}
+
+void sm_result_model(const struct sm_result *r, char *text, size_t bytes)
+{
+    const char *name = sm_json_text(sm_json_part(r->json, "model"), "name");
+    const char *slash = strrchr(name, '/');
+    if (slash && slash[1]) name = slash + 1;
+    snprintf(text, bytes, "%.60s", *name ? name : "unnamed model");
+    char *ending = strstr(text, ".gguf");
+    if (ending && !ending[5]) *ending = 0;
+}
+
+void sm_drawing_destroy(struct sm_drawing *d)
+{
+    sm_table_destroy(&d->table);
+    free(d->used);
+    *d = (struct sm_drawing){0};
+}

@@ -1,0 +1,95 @@
+#include "gnuplot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What the child needs to know, and no more: no HOME, so that nobody's ~/.gnuplot changes a figure. */
+static void environment(const struct sm_gnuplot_job *job, char store[3][4200], char *envp[5])
+{
+    static char utf8[] = "LC_ALL=C.UTF-8";
+    const char *path = getenv("PATH");
+    snprintf(store[0], sizeof store[0], "PATH=%.4000s", path ? path : "/usr/bin:/bin");
+    snprintf(store[1], sizeof store[1], "GNUPLOT_LIB=%.4000s", job->templates);
+    const char *columns = getenv("COLUMNS");
+    snprintf(store[2], sizeof store[2], "COLUMNS=%.20s", columns ? columns : "");
+    envp[0] = store[0];
+    envp[1] = store[1];
+    envp[2] = store[2];
+    envp[3] = utf8;
+    envp[4] = NULL;
+}
+
+/* The first line of what gnuplot complained about. */
+static void first_complaint(FILE *complaints, char *line, size_t bytes)
+{
+    char buffer[512];
+    line[0] = 0;
+    rewind(complaints);
+    while (fgets(buffer, sizeof buffer, complaints)) {
+        buffer[strcspn(buffer, "\n")] = 0;
+        const char *text = buffer + strspn(buffer, " \t^");
+        if (*text) snprintf(line, bytes, "%.300s", text);
+    }
+}
+
+static int spawn(char *const argv[], char *const envp[], const char *folder, int complaints, pid_t *child)
+{
+    posix_spawn_file_actions_t actions;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error) return error;
+    error = posix_spawn_file_actions_addchdir_np(&actions, folder);
+    if (!error) error = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (!error) error = posix_spawn_file_actions_adddup2(&actions, complaints, STDERR_FILENO);
+    if (!error) error = posix_spawnp(child, "gnuplot", &actions, NULL, argv, envp);
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+
+int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_bytes)
+{
+    char script[4400], data[80], output[80], store[3][4200];
+    char *texts[3] = {strdup(job->title), strdup(job->subtitle), strdup(job->foot)};
+    char format[16], program[] = "gnuplot", defaults[] = "-d", call[] = "-c";
+    char *envp[5];
+    FILE *complaints = tmpfile();
+    int failed = -1;
+
+    snprintf(script, sizeof script, "%.4000s/%s.gp", job->templates, job->name);
+    snprintf(data, sizeof data, "%.60s.tsv", job->name);
+    snprintf(format, sizeof format, "%s", job->format);
+    snprintf(output, sizeof output, "%.60s.%s", job->name, format);
+    environment(job, store, envp);
+    if (!complaints || !texts[0] || !texts[1] || !texts[2]) {
+        snprintf(why, why_bytes, "cannot draw %s: %s", job->name, strerror(errno));
+        goto out;
+    }
+    char *argv[] = {program, defaults, call, script, data, output, format, texts[0], texts[1], texts[2], NULL};
+    pid_t child;
+    fflush(stdout);
+    const int error = spawn(argv, envp, job->folder, fileno(complaints), &child);
+    if (error) {
+        snprintf(why, why_bytes, "cannot draw %s: gnuplot does not start: %s (Debian: apt install gnuplot-nox)",
+                 job->name, strerror(error));
+        goto out;
+    }
+    int status;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    char complaint[320];
+    first_complaint(complaints, complaint, sizeof complaint);
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        snprintf(why, why_bytes, "gnuplot failed to draw %s: %s", job->name,
+                 *complaint ? complaint : "no reason given");
+    else
+        failed = 0;
+out:
+    if (complaints) fclose(complaints);
+    for (size_t i = 0; i < 3; i++) free(texts[i]);
+    return failed;
+}

@@ -1,0 +1,21 @@
+/* gnuplot.h - one picture from one table: runs gnuplot as a child, never through a shell.
+ *
+ * The child works inside the figures folder and is given file names that we chose and texts as arguments, which
+ * gnuplot keeps as text: nothing that a result file says is ever run. */
+#ifndef SM_PLOT_GNUPLOT_H
+#define SM_PLOT_GNUPLOT_H
+
+#include <stddef.h>
+
+struct sm_gnuplot_job {
+    const char *folder;    /* where data and output lie */
+    const char *templates; /* the folder of the .gp files, absolute */
+    const char *name;      /* the figure: NAME.gp, NAME.tsv */
+    const char *format;    /* "svg", "png", or "terminal": characters on stdout */
+    const char *title, *subtitle, *foot;
+};
+
+/* 0; -1: why says what went wrong, in gnuplot's words where it has any. */
+int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_bytes);
+
+#endif

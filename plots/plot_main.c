@@ -1,0 +1,338 @@
+#include "plot.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "figure.h"
+#include "gnuplot.h"
+#include "page.h"
+
+#define MAX_FIGURES 32
+#define PATH_BYTES 3900
+
+struct options {
+    const char *out, *templates, *only[MAX_FIGURES];
+    size_t only_count;
+    int data, terminal, svg, png;
+};
+
+static void usage(FILE *to)
+{
+    fputs("usage: slotmark plot [options] RESULTS...\n"
+          "\n"
+          "Draws figures from result files (.jsonl, or folders that hold them), writes the tables they were drawn\n"
+          "from beside them, and an index.html that explains each.\n"
+          "\n"
+          "  --out DIR         where to (default: figures/ beside the first result file)\n"
+          "  --only FIGURE     draw this one only; may be given again\n"
+          "  --format LIST     svg,png (default: both)\n"
+          "  --data            tables only\n"
+          "  --terminal        draw with characters on standard output; writes no file but the tables\n"
+          "  --templates DIR   gnuplot templates of your own: copy and change plots/*.gp\n"
+          "  --list            the figures and what each needs\n"
+          "  --help\n"
+          "\n"
+          "example: slotmark plot results/latest && xdg-open results/latest/figures/index.html\n",
+          to);
+}
+
+static void list(void)
+{
+    for (size_t i = 0; i < sm_figure_count; i++)
+        printf("%-12s %s\n%-12s   %s\n", sm_figures[i].name, sm_figures[i].title, "", sm_figures[i].command);
+}
+
+static int fail(const char *sentence)
+{
+    fprintf(stderr, "slotmark plot: %s\n", sentence);
+    return 2;
+}
+
+static int known_figure(const char *name)
+{
+    for (size_t i = 0; i < sm_figure_count; i++)
+        if (!strcmp(sm_figures[i].name, name)) return 1;
+    return 0;
+}
+
+static int parse_formats(struct options *o, const char *formats)
+{
+    o->svg = o->png = 0;
+    while (*formats) {
+        const size_t length = strcspn(formats, ",");
+        if (length == 3 && !strncmp(formats, "svg", 3))
+            o->svg = 1;
+        else if (length == 3 && !strncmp(formats, "png", 3))
+            o->png = 1;
+        else
+            return -1;
+        formats += length + (formats[length] == ',');
+    }
+    return o->svg || o->png ? 0 : -1;
+}
+
+/* -1: go on; else the exit code. */
+static int parse(struct options *o, int argc, char **argv)
+{
+    static const struct option longs[] = {{"out", required_argument, NULL, 'o'},
+                                          {"only", required_argument, NULL, 'f'},
+                                          {"format", required_argument, NULL, 'F'},
+                                          {"templates", required_argument, NULL, 't'},
+                                          {"data", no_argument, NULL, 'd'},
+                                          {"terminal", no_argument, NULL, 'T'},
+                                          {"list", no_argument, NULL, 'l'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    char sentence[256];
+    optind = 0; /* glibc: start anew, whoever parsed before */
+    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) switch (c) {
+        case 'o': o->out = optarg; break;
+        case 't': o->templates = optarg; break;
+        case 'd': o->data = 1; break;
+        case 'T': o->terminal = 1; break;
+        case 'l': list(); return 0;
+        case 'h': usage(stdout); return 0;
+        case 'F':
+            if (!parse_formats(o, optarg)) break;
+            snprintf(sentence, sizeof sentence, "--format takes svg, png or svg,png, not \"%.100s\"", optarg);
+            return fail(sentence);
+        case 'f':
+            if (known_figure(optarg) && o->only_count < MAX_FIGURES) {
+                o->only[o->only_count++] = optarg;
+                break;
+            }
+            snprintf(sentence, sizeof sentence, "no figure is named \"%.100s\": see slotmark plot --list", optarg);
+            return fail(sentence);
+        default: return 2; /* getopt has said what */
+        }
+    if (optind == argc) return fail("no result file given: see slotmark plot --help");
+    return -1;
+}
+
+/* The folder of the templates, absolute: the one asked for, plots/ beside the program, or the source tree's. */
+static int find_templates(const struct options *o, char found[PATH_MAX], char *why, size_t why_bytes)
+{
+    char beside[PATH_MAX] = "", program[PATH_MAX], file[PATH_MAX + 16];
+    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
+    if (n > 0) {
+        program[n] = 0;
+        *strrchr(program, '/') = 0;
+        snprintf(beside, sizeof beside, "%.4000s/plots", program);
+    }
+    const char *const places[] = {o->templates, o->templates ? NULL : beside, o->templates ? NULL : SM_PLOT_TEMPLATES};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        if (!places[i] || !realpath(places[i], found)) continue;
+        snprintf(file, sizeof file, "%s/style.gp", found);
+        if (!access(file, R_OK) && strlen(found) < PATH_BYTES) return 0;
+    }
+    snprintf(why, why_bytes, "no gnuplot templates (style.gp) in %s",
+             o->templates ? o->templates : "plots/ beside the program or in the source tree");
+    return -1;
+}
+
+static int out_folder(const struct options *o, const char *first, char folder[PATH_BYTES])
+{
+    struct stat info;
+    int n;
+    if (o->out)
+        n = snprintf(folder, PATH_BYTES, "%s", o->out);
+    else if (!stat(first, &info) && S_ISDIR(info.st_mode))
+        n = snprintf(folder, PATH_BYTES, "%s/figures", first);
+    else {
+        const char *slash = strrchr(first, '/');
+        n = snprintf(folder, PATH_BYTES, "%.*sfigures", slash ? (int)(slash + 1 - first) : 0, first);
+    }
+    return n < 0 || n >= PATH_BYTES ? -1 : 0;
+}
+
+static FILE *open_in(const char *folder, const char *name, const char *ending, const char *mode)
+{
+    char path[PATH_BYTES + 100];
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, ending);
+    return fopen(path, mode);
+}
+
+static int is_ours(const char *folder)
+{
+    char start[sizeof SM_PAGE_MARK] = "";
+    FILE *index = open_in(folder, "index", "html", "re");
+    if (!index) return 0;
+    const size_t n = fread(start, 1, sizeof start - 1, index);
+    fclose(index);
+    return n == sizeof start - 1 && !memcmp(start, SM_PAGE_MARK, n);
+}
+
+/* Makes the folder ours, or says which file of somebody's is in the way. */
+static int claim(const char *folder, char *why, size_t why_bytes)
+{
+    static const char *const endings[] = {"tsv", "svg", "png"};
+    if (mkdir(folder, 0777) && errno != EEXIST) {
+        snprintf(why, why_bytes, "cannot make the folder %.200s: %s", folder, strerror(errno));
+        return -1;
+    }
+    if (is_ours(folder)) return 0;
+    for (size_t i = 0; i < 3 * sm_figure_count; i++) {
+        FILE *there = open_in(folder, sm_figures[i / 3].name, endings[i % 3], "re");
+        if (!there) continue;
+        fclose(there);
+        snprintf(why, why_bytes, "%.200s/%s.%s is there already and not ours: give another folder with --out", folder,
+                 sm_figures[i / 3].name, endings[i % 3]);
+        return -1;
+    }
+    FILE *index = open_in(folder, "index", "html", "wxe");
+    if (!index || fputs(SM_PAGE_MARK, index) == EOF) {
+        snprintf(why, why_bytes, "cannot write %.200s/index.html: %s", folder,
+                 errno == EEXIST ? "one that is not ours is there: give another folder with --out" : strerror(errno));
+        if (index) fclose(index);
+        return -1;
+    }
+    return fclose(index);
+}
+
+static int wanted(const struct options *o, const char *name)
+{
+    for (size_t i = 0; i < o->only_count; i++)
+        if (!strcmp(o->only[i], name)) return 1;
+    return o->only_count == 0;
+}
+
+static int draw_pictures(const struct options *o, const char *folder, const char *templates,
+                         const struct sm_page_figure *f, char *why, size_t why_bytes)
+{
+    static const char *const formats[] = {"svg", "png", "terminal"};
+    const int asked[] = {o->svg && !o->terminal, o->png && !o->terminal, o->terminal};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        if (!asked[i]) continue;
+        const struct sm_gnuplot_job job = {.folder = folder,
+                                           .templates = templates,
+                                           .name = f->figure->name,
+                                           .format = formats[i],
+                                           .title = f->figure->title,
+                                           .subtitle = f->subtitle,
+                                           .foot = f->foot};
+        if (sm_gnuplot_draw(&job, why, why_bytes)) return -1;
+    }
+    return 0;
+}
+
+/* One figure: its table, then its pictures. 0 drawn, 1 no data, -1 failed (f->missing says why). */
+static int one_figure(const struct options *o, const struct sm_results *results, const char *folder,
+                      const char *templates, struct sm_page_figure *f, int *synthetic)
+{
+    struct sm_drawing d = {.table = {.columns = f->figure->columns}};
+    int state = f->figure->build(results, &d) ? 1 : 0;
+    if (d.table.failed) {
+        snprintf(f->missing, sizeof f->missing, "no memory to draw %s.", f->figure->name);
+        state = -1;
+    } else if (state) {
+        snprintf(f->missing, sizeof f->missing, "the results hold no data for it.");
+    } else {
+        sm_text_tidy(f->subtitle, sizeof f->subtitle, d.subtitle);
+        sm_text_tidy(f->finding, sizeof f->finding, d.finding);
+        sm_drawing_foot(&d, f->foot, sizeof f->foot);
+        *synthetic |= d.synthetic;
+        FILE *to = open_in(folder, f->figure->name, "tsv", "we");
+        const int bad = !to || sm_table_write(&d.table, to);
+        if ((to && fclose(to)) || bad) {
+            snprintf(f->missing, sizeof f->missing, "cannot write %s.tsv: %s", f->figure->name, strerror(errno));
+            state = -1;
+        } else {
+            f->table = 1;
+            if (!o->data && draw_pictures(o, folder, templates, f, f->missing, sizeof f->missing))
+                state = -1;
+            else
+                f->drawn = !o->data && !o->terminal;
+        }
+    }
+    sm_drawing_destroy(&d);
+    return state;
+}
+
+/* What the reader of the page must know about the results as a whole. */
+static void notice(const struct sm_results *results, char *text, size_t bytes)
+{
+    size_t used = 0;
+    text[0] = 0;
+    if (results->bad_lines)
+        used += (size_t)snprintf(text, bytes, "%zu of %zu lines are no records and were left out, the first: %s\n",
+                                 results->bad_lines, results->lines, results->first_bad);
+    if (results->refused && used < bytes)
+        used += (size_t)snprintf(text + used, bytes - used,
+                                 "%zu cases gave a wrong answer or failed: they have no time and are not shown.\n",
+                                 results->refused);
+    if (results->other_machines && used < bytes)
+        snprintf(text + used, bytes - used, "%zu records of other machines were left out.\n", results->other_machines);
+}
+
+static int draw_all(const struct options *o, const struct sm_results *results, const char *folder,
+                    const char *templates)
+{
+    static struct sm_page_figure shown[MAX_FIGURES];
+    struct sm_page page = {.figures = shown, .svg = o->svg, .png = o->png};
+    char notices[1024];
+    int exit_code = 0;
+    size_t drawn = 0;
+    for (size_t i = 0; i < sm_figure_count; i++) {
+        if (!wanted(o, sm_figures[i].name)) continue;
+        struct sm_page_figure *f = &shown[page.count++];
+        *f = (struct sm_page_figure){.figure = &sm_figures[i]};
+        const int state = one_figure(o, results, folder, templates, f, &page.synthetic);
+        if (state == 0) {
+            drawn++;
+            if (!o->terminal)
+                printf("%-12s %s/%s.%s\n", f->figure->name, folder, f->figure->name,
+                       o->data  ? "tsv"
+                       : o->svg ? "svg"
+                                : "png");
+        } else if (state == 1) {
+            printf("%-12s no data; to measure it: %s\n", f->figure->name, f->figure->command);
+        } else {
+            fprintf(stderr, "slotmark plot: %s\n", f->missing);
+            exit_code = 1;
+        }
+    }
+    notice(results, notices, sizeof notices);
+    fputs(notices, stdout);
+    page.notices = notices;
+    FILE *index = open_in(folder, "index", "html", "we");
+    const int bad = !index || sm_page_write(&page, index);
+    if ((index && fclose(index)) || bad) {
+        fprintf(stderr, "slotmark plot: cannot write %s/index.html: %s\n", folder, strerror(errno));
+        return 1;
+    }
+    if (!o->terminal) printf("%-12s %s/index.html\n", "all", folder);
+    if (!drawn && !exit_code) return fail("the results hold no data for any figure asked for");
+    return exit_code;
+}
+
+int plot_main(int argc, char **argv)
+{
+    struct options o = {.svg = 1, .png = 1};
+    char why[512] = "", templates[PATH_MAX] = "", folder[PATH_BYTES];
+    const int done = parse(&o, argc, argv);
+    if (done >= 0) return done;
+
+    struct sm_results results = {0};
+    int exit_code = 2;
+    for (int i = optind; i < argc; i++)
+        if (sm_results_read(&results, argv[i], why, sizeof why)) goto out;
+    if (results.count == 0) {
+        snprintf(why, sizeof why, "no record in %s%s%s", argv[optind], results.bad_lines ? ": " : "",
+                 results.first_bad);
+        goto out;
+    }
+    sm_results_settle(&results);
+    if (out_folder(&o, argv[optind], folder))
+        snprintf(why, sizeof why, "the path of the figures folder is too long");
+    else if (!find_templates(&o, templates, why, sizeof why) && !claim(folder, why, sizeof why))
+        exit_code = draw_all(&o, &results, folder, templates);
+out:
+    if (*why) fail(why);
+    sm_results_destroy(&results);
+    return exit_code;
+}

@@ -1,0 +1,241 @@
+#include "slice.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEY_BYTES 512
+
+struct sm_slice sm_slice_kind(const struct sm_results *results, const char *kind)
+{
+    struct sm_slice slice = {.at = calloc(results->count + 1, sizeof *slice.at)};
+    slice.failed = !slice.at;
+    for (size_t i = 0; slice.at && i < results->count; i++)
+        if (results->at[i].median > 0 && !strcmp(sm_result_text(&results->at[i], "kind"), kind))
+            slice.at[slice.count++] = &results->at[i];
+    return slice;
+}
+
+struct sm_slice sm_slice_copy(const struct sm_slice *from)
+{
+    struct sm_slice slice = {.at = calloc(from->count + 1, sizeof *slice.at)};
+    slice.failed = from->failed || !slice.at;
+    if (slice.at) memcpy(slice.at, from->at, (slice.count = from->count) * sizeof *slice.at);
+    return slice;
+}
+
+void sm_slice_destroy(struct sm_slice *slice)
+{
+    free(slice->at);
+    *slice = (struct sm_slice){0};
+}
+
+void sm_slice_keep(struct sm_slice *slice, int (*fits)(const struct sm_result *r))
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < slice->count; i++)
+        if (fits(slice->at[i])) slice->at[kept++] = slice->at[i];
+    slice->count = kept;
+}
+
+void sm_slice_keep_text(struct sm_slice *slice, const char *key, const char *text)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < slice->count; i++)
+        if (!strcmp(sm_result_text(slice->at[i], key), text)) slice->at[kept++] = slice->at[i];
+    slice->count = kept;
+}
+
+void sm_slice_keep_axis(struct sm_slice *slice, const char *axis, double value)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < slice->count; i++)
+        if (sm_result_axis(slice->at[i], axis) == value) slice->at[kept++] = slice->at[i];
+    slice->count = kept;
+}
+
+int sm_attention_is_full(const struct sm_result *r)
+{
+    const double valid = sm_result_axis(r, "valid");
+    const double most = sm_result_axis(r, "max_seq") - sm_result_axis(r, "rows");
+    return !(valid >= 0) || valid >= most;
+}
+
+int sm_attention_is_plain(const struct sm_result *r)
+{
+    return sm_attention_is_full(r) && !(sm_result_axis(r, "window") > 0) && !(sm_result_axis(r, "softcap") > 0);
+}
+
+static int listed(const char *list, const char *word)
+{
+    const size_t length = strlen(word);
+    for (const char *at = list; (at = strstr(at, word)) != NULL; at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == 0)) return 1;
+    return 0;
+}
+
+/* The axes of a record that are not free, as text that equals for records that belong together. A full cache
+ * has another count of valid slots at each shape, so it is known by its fullness. */
+static void group_key(const struct sm_result *r, const char *free_axes, char key[KEY_BYTES])
+{
+    static const char *const axes[] = {"out",      "in",      "cols",    "head_dim", "heads",
+                                       "kv_heads", "rows",    "max_seq", "window",   "softcap",
+                                       "valid",    "threads", "bucket",  "n_prompt", "n_depth"};
+    size_t used = 0;
+    key[0] = 0;
+    for (size_t i = 0; i < sizeof axes / sizeof *axes && used < KEY_BYTES; i++) {
+        double value = sm_result_axis(r, axes[i]);
+        if (isnan(value) || listed(free_axes, axes[i])) continue;
+        if (!strcmp(axes[i], "valid") && sm_attention_is_full(r)) value = -1;
+        const int n = snprintf(key + used, KEY_BYTES - used, "%s=%.17g ", axes[i], value);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+static size_t distinct(const struct sm_slice *slice, const char *axis)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < slice->count; i++) {
+        size_t j = 0;
+        while (j < i && sm_result_axis(slice->at[j], axis) != sm_result_axis(slice->at[i], axis)) j++;
+        count += j == i;
+    }
+    return count;
+}
+
+static void keep_group(struct sm_slice *slice, const char *free_axes, const char *group)
+{
+    char key[KEY_BYTES];
+    size_t kept = 0;
+    for (size_t i = 0; i < slice->count; i++) {
+        group_key(slice->at[i], free_axes, key);
+        if (!strcmp(key, group)) slice->at[kept++] = slice->at[i];
+    }
+    slice->count = kept;
+}
+
+static double total_ops(const struct sm_slice *slice)
+{
+    double total = 0;
+    for (size_t i = 0; i < slice->count; i++) {
+        const double ops = sm_result_number(slice->at[i], "ops");
+        if (ops > 0) total += ops;
+    }
+    return total;
+}
+
+void sm_slice_pick(struct sm_slice *slice, const char *x, const char *free_axes)
+{
+    char best[KEY_BYTES] = "", key[KEY_BYTES];
+    size_t best_values = 0;
+    double best_ops = 0;
+    struct sm_slice rest = sm_slice_copy(slice);
+    while (rest.count) {
+        group_key(rest.at[0], free_axes, key);
+        struct sm_slice group = sm_slice_copy(&rest);
+        keep_group(&group, free_axes, key);
+        const size_t values = distinct(&group, x);
+        const double ops = total_ops(&group);
+        slice->failed |= group.failed;
+        sm_slice_destroy(&group);
+        if (values > best_values || (values == best_values && ops > best_ops)) {
+            memcpy(best, key, sizeof best);
+            best_values = values;
+            best_ops = ops;
+        }
+        size_t left = 0;
+        char other[KEY_BYTES];
+        for (size_t i = 0; i < rest.count; i++) {
+            group_key(rest.at[i], free_axes, other);
+            if (strcmp(other, key) != 0) rest.at[left++] = rest.at[i];
+        }
+        rest.count = left;
+    }
+    slice->failed |= rest.failed;
+    sm_slice_destroy(&rest);
+    keep_group(slice, free_axes, best);
+}
+
+void sm_slice_fastest(struct sm_slice *slice, const char *x)
+{
+    const char *names[SM_SLICE_NAMES], *best = "";
+    const size_t n = sm_slice_texts(slice, "variant", names);
+    size_t best_values = 0;
+    double best_time = INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (n > 1 && !strcmp(names[i], "ref")) continue;
+        struct sm_slice one = sm_slice_copy(slice);
+        sm_slice_keep_text(&one, "variant", names[i]);
+        const size_t values = distinct(&one, x);
+        double time = 0; /* the mean of logarithms: no point outweighs another */
+        for (size_t j = 0; j < one.count; j++) time += log(one.at[j]->median) / (double)one.count;
+        slice->failed |= one.failed;
+        sm_slice_destroy(&one);
+        if (values < best_values || (values == best_values && time >= best_time)) continue;
+        best = names[i];
+        best_values = values;
+        best_time = time;
+    }
+    sm_slice_keep_text(slice, "variant", best);
+}
+
+static int text_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+size_t sm_slice_texts(const struct sm_slice *slice, const char *key, const char *texts[SM_SLICE_NAMES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < slice->count && n < SM_SLICE_NAMES; i++) {
+        const char *text = sm_result_text(slice->at[i], key);
+        size_t j = 0;
+        while (j < n && strcmp(texts[j], text) != 0) j++;
+        if (j == n && *text) texts[n++] = text;
+    }
+    qsort(texts, n, sizeof *texts, text_order);
+    return n;
+}
+
+size_t sm_slice_values(const struct sm_slice *slice, const char *axis, double values[SM_SLICE_NAMES])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < slice->count && n < SM_SLICE_NAMES; i++) {
+        const double value = sm_result_axis(slice->at[i], axis);
+        size_t j = 0;
+        while (j < n && values[j] != value) j++;
+        if (j == n && !isnan(value)) values[n++] = value;
+    }
+    qsort(values, n, sizeof *values, sm_number_order);
+    return n;
+}
+
+void sm_slice_sort(struct sm_slice *slice, const char *x)
+{
+    for (size_t i = 1; i < slice->count; i++) {
+        const struct sm_result *r = slice->at[i];
+        size_t j = i;
+        for (; j > 0 && sm_result_axis(slice->at[j - 1], x) > sm_result_axis(r, x); j--)
+            slice->at[j] = slice->at[j - 1];
+        slice->at[j] = r;
+    }
+}
+
+static int is_hot(const struct sm_result *r)
+{
+    return strcmp(sm_result_text(r, "cache_state"), "cold") != 0;
+}
+
+void sm_slice_usual(struct sm_slice *slice)
+{
+    size_t hot = 0;
+    for (size_t i = 0; i < slice->count; i++) hot += (size_t)is_hot(slice->at[i]);
+    if (hot) sm_slice_keep(slice, is_hot);
+    double least = INFINITY;
+    for (size_t i = 0; i < slice->count; i++) {
+        const double threads = sm_result_axis(slice->at[i], "threads");
+        if (threads < least) least = threads;
+    }
+    if (least < INFINITY) sm_slice_keep_axis(slice, "threads", least);
+}

@@ -1,0 +1,53 @@
+# style.gp - the common look. Every figure names its arguments and loads it:
+#   data     the table          output   the picture       format  svg, png or terminal
+#   subject, conditions, foot   the texts around it
+# To draw by hand:  GNUPLOT_LIB=plots gnuplot -c plots/attention.gp attention.tsv my.svg svg "Title" "" ""
+set encoding utf8
+if (format eq "png") {
+    set terminal pngcairo size 900,560 noenhanced font "DejaVu Sans,10" background rgb "white"
+    set output output
+} else { if (format eq "svg") {
+    set terminal svg size 900,560 dynamic noenhanced font "DejaVu Sans,13" background rgb "white"
+    set output output
+} else {
+    set terminal dumb size 100,36 noenhanced
+}}
+
+set datafile separator "\t"
+set datafile columnheaders
+set datafile commentschars ""
+
+# Okabe and Ito's colours, told apart with every kind of colour vision; each series has its own mark as well.
+array Colour[8] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999"]
+array Mark[8] = [7, 5, 9, 13, 11, 4, 6, 8]
+colour(i) = Colour[int(i) % 8 + 1]
+mark(i) = Mark[int(i) % 8 + 1]
+
+set border 3 lc rgb "#444444"
+set tics nomirror out scale 0.6 textcolor rgb "#222222"
+set grid lc rgb "#dddddd" lt 1 lw 0.7
+set errorbars small
+
+set label 1 subject at screen 0.02, 0.955 left font ",17"
+set label 2 conditions at screen 0.02, 0.908 left font ",11" textcolor rgb "#555555"
+set label 3 foot at screen 0.02, 0.022 left font ",9" textcolor rgb "#777777"
+
+# Names of panels and series, by number.
+array Panel[16]
+array Series[32]
+panels = 0
+series = 0
+note_panel(i, s) = (Panel[i + 1] = s, panels = i + 1 > panels ? i + 1 : panels, i)
+note_series(i, s) = (Series[i + 1] = s, series = i + 1 > series ? i + 1 : series, i)
+
+# Rows and columns of small pictures: wide rather than tall.
+across(n) = n <= 3 ? n : (n <= 4 ? 2 : 3)
+down(n) = (n + across(n) - 1) / across(n)
+
+# A time in ns as people write it.
+spell(ns) = ns < 999.5 ? sprintf("%g ns", ns) : ns < 999500 ? sprintf("%g µs", ns / 1e3) : \
+           ns < 999500000 ? sprintf("%g ms", ns / 1e6) : sprintf("%g s", ns / 1e9)
+
+# The same colour, much lighter: what is beside the point.
+array Pale[8] = ["#99C7E0", "#EEBF99", "#99D8C7", "#EBC9DC", "#F5D999", "#BBE1F6", "#999999", "#cccccc"]
+light(i) = Pale[int(i) % 8 + 1]
