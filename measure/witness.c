@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -98,6 +99,13 @@ void sm_witnesses_end(struct sm_witnesses *w)
 {
     w->hz_after = sm_core_hz();
     w->steal_after_ms = steal_ms();
+}
+
+void sm_witnesses_keep_last(struct sm_witnesses *w, size_t samples)
+{
+    if (samples >= w->count) return;
+    memmove(w->samples, w->samples + (w->count - samples), samples * sizeof *w->samples);
+    w->count = samples;
 }
 
 double sm_witnesses_core_hz(const struct sm_witnesses *w)

@@ -39,6 +39,9 @@ void sm_witnesses_sample_begin(struct sm_witnesses *w);
 void sm_witnesses_sample_end(struct sm_witnesses *w, double wall_ns); /* of the sample just taken */
 void sm_witnesses_end(struct sm_witnesses *w);
 
+/* Forgets all but the last `samples` samples: the earlier ones were trials. */
+void sm_witnesses_keep_last(struct sm_witnesses *w, size_t samples);
+
 /* Core cycles per second: the mean of before and after; NAN: unknown. Times a sample's seconds, this is
  * core_cycles_est. */
 double sm_witnesses_core_hz(const struct sm_witnesses *w);
