@@ -1,0 +1,318 @@
+/* slotmark bench: options in, cases out, the table at the end. */
+#include <errno.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "bench_table.h"
+#include "cases.h"
+#include "cpu.h"
+#include "gbench.h"
+#include "sweep.h"
+#include "timed.h"
+
+#define PATH_BYTES 1024
+
+static const char *const kv_names[] = {"f32", "f16", "i8", NULL};
+
+struct options {
+    struct sm_sweep_choice choice;
+    struct sm_list max_seq, bucket, rows, head_dim, heads, kv_heads, valid, window, softcap, vocab;
+    const char *dims, *sweep, *cleared;
+    bool quick, full;
+    double min_time;
+    int64_t repetitions, seed;
+    int format;
+    struct sm_case_options cases;
+    struct sm_gbench_flags flags;
+    char out[PATH_BYTES], json[PATH_BYTES], sweep_path[PATH_BYTES];
+};
+
+static int complain(const char *why)
+{
+    fprintf(stderr, "slotmark bench: %s\n", why);
+    return 2;
+}
+
+/* The overrides in one place: option's list, axis it means. */
+static int gather(struct options *o, char *why, size_t why_bytes)
+{
+    const struct {
+        const char *axis;
+        const struct sm_list *values;
+    } lists[] = {{"max_seq", &o->max_seq}, {"rows", &o->bucket},       {"rows", &o->rows},   {"head_dim", &o->head_dim},
+                 {"heads", &o->heads},     {"kv_heads", &o->kv_heads}, {"valid", &o->valid}, {"window", &o->window},
+                 {"softcap", &o->softcap}, {"vocab", &o->vocab}};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        if (lists[i].values->count && sm_sweep_override(&o->choice, lists[i].axis, lists[i].values, why, why_bytes))
+            return -1;
+    if (o->dims && sm_sweep_override_text(&o->choice, o->dims, why, why_bytes)) return -1;
+    for (size_t i = 0; i < o->choice.threads.count; i++) {
+        const int64_t threads = o->choice.threads.value[i];
+        if (threads >= 1 && threads <= SM_TEAM_MOST) continue;
+        snprintf(why, why_bytes, "--threads: a team has 1 to %d threads, not %lld", SM_TEAM_MOST, (long long)threads);
+        return -1;
+    }
+    return 0;
+}
+
+static int settle(struct options *o, char *why, size_t why_bytes)
+{
+    if ((o->quick && o->full) || (o->sweep && (o->quick || o->full))) {
+        snprintf(why, why_bytes, "--quick, --full and --sweep exclude each other");
+        return -1;
+    }
+    if (o->flags.min_time > 0) o->min_time = o->flags.min_time;
+    if (o->flags.repetitions) o->repetitions = (int64_t)o->flags.repetitions;
+    if (o->min_time == 0) o->min_time = o->full ? 0.02 : 0.004;
+    if (o->repetitions == 0) o->repetitions = o->full ? 11 : 5;
+    if (!(o->min_time > 0 && o->min_time <= 60)) {
+        snprintf(why, why_bytes, "--min-time must be above 0 and at most 60 seconds");
+        return -1;
+    }
+    if (o->repetitions < 1 || o->repetitions > 1000) {
+        snprintf(why, why_bytes, "--reps must be 1 to 1000, not %lld", (long long)o->repetitions);
+        return -1;
+    }
+    o->choice.seed = (uint64_t)o->seed;
+    o->choice.features = sm_cpu_features();
+    if (o->flags.list) o->cases.dry_run = true;
+    const char *folder = getenv("SLOTMARK_SWEEPS");
+    snprintf(o->sweep_path, sizeof o->sweep_path, "%s/%s.sweep", folder && *folder ? folder : SM_SWEEP_FOLDER,
+             o->full ? "full" : "quick");
+    if (o->sweep) snprintf(o->sweep_path, sizeof o->sweep_path, "%s", o->sweep);
+    return gather(o, why, why_bytes);
+}
+
+/* 0: go on; 1: help was printed; -1: why. */
+static int read_options(struct options *o, int argc, char **argv, char *why, size_t why_bytes)
+{
+    struct sm_sweep_choice *c = &o->choice;
+    const struct sm_argument table[] = {
+        {"family", 0, SM_ARGUMENT_STRINGS, &c->families, NULL, "NAMES", "families, or patterns: attention_*"},
+        {"group", 0, SM_ARGUMENT_STRINGS, &c->groups, NULL, "NAMES", "matmul, attention, softcap, cache_write, layer"},
+        {"variant", 0, SM_ARGUMENT_STRINGS, &c->variants, NULL, "NAMES", "best, levels, all, a name or pattern"},
+        {"kv", 0, SM_ARGUMENT_STRINGS, &c->kv, kv_names, "TYPES", "f32, f16, i8: attention and cache write of these"},
+        {"layout", 0, SM_ARGUMENT_STRINGS, &c->layouts, NULL, "NAMES", "variants of these layouts"},
+        {"max-seq", 0, SM_ARGUMENT_LIST, &o->max_seq, NULL, "LIST", "cache lengths: 256,1024 or 128..8192*2"},
+        {"bucket", 0, SM_ARGUMENT_LIST, &o->bucket, NULL, "LIST", "rows of a call; --rows is the same"},
+        {"rows", 0, SM_ARGUMENT_LIST, &o->rows, NULL, "LIST", ""},
+        {"head-dim", 0, SM_ARGUMENT_LIST, &o->head_dim, NULL, "LIST", "64,128,256,512"},
+        {"heads", 0, SM_ARGUMENT_LIST, &o->heads, NULL, "LIST", "query heads; --kv-heads LIST likewise"},
+        {"kv-heads", 0, SM_ARGUMENT_LIST, &o->kv_heads, NULL, "LIST", ""},
+        {"valid", 0, SM_ARGUMENT_LIST, &o->valid, NULL, "LIST", "past tokens in the cache; -1: all slots"},
+        {"window", 0, SM_ARGUMENT_LIST, &o->window, NULL, "LIST", "keys a row may see; 0: all"},
+        {"softcap", 0, SM_ARGUMENT_LIST, &o->softcap, NULL, "LIST", "of attention scores; 0: none"},
+        {"vocab", 0, SM_ARGUMENT_LIST, &o->vocab, NULL, "LIST", "columns of softcap and argmax, rows of embeddings"},
+        {"dim", 0, SM_ARGUMENT_STRING, &o->dims, NULL, "AXES", "any axes: 'out=576,1536;in=576'"},
+        {"shape-of", 0, SM_ARGUMENT_STRING, &c->shape_of, NULL, "MODEL", "matrices and attention of a model's shape"},
+        {"threads", 0, SM_ARGUMENT_LIST, &c->threads, NULL, "LIST", "teams to time (default 1)"},
+        {"cold", 0, SM_ARGUMENT_FLAG, &c->cold, NULL, NULL, "rotate operands past the last cache"},
+        {"quick", 0, SM_ARGUMENT_FLAG, &o->quick, NULL, NULL, "the quick sweep (default), about a minute"},
+        {"full", 0, SM_ARGUMENT_FLAG, &o->full, NULL, NULL, "the whole sweep; long: see --dry-run, --budget"},
+        {"sweep", 0, SM_ARGUMENT_STRING, &o->sweep, NULL, "FILE", "a sweep of your own"},
+        {"min-time", 0, SM_ARGUMENT_DURATION, &o->min_time, NULL, "TIME", "of one repetition (4ms; full 20ms)"},
+        {"reps", 0, SM_ARGUMENT_INTEGER, &o->repetitions, NULL, "N", "repetitions (5; full 11)"},
+        {"seed", 0, SM_ARGUMENT_INTEGER, &o->seed, NULL, "N", "of operands and of the order (1)"},
+        {"order", 0, SM_ARGUMENT_CHOICE, &o->cases.order, sm_case_orders, "HOW", "random (default) or stated"},
+        {"out", 0, SM_ARGUMENT_STRING, &o->cases.out, NULL, "DIR", "default: results/<time>-bench"},
+        {"format", 'o', SM_ARGUMENT_CHOICE, &o->format, sm_bench_formats, "FORMAT", "md (default), csv, json or jsonl"},
+        {"dry-run", 0, SM_ARGUMENT_FLAG, &o->cases.dry_run, NULL, NULL, "list the cases, run none"},
+        {"budget", 0, SM_ARGUMENT_DURATION, &o->cases.budget, NULL, "TIME", "run what fits, spread over families"},
+        {"resume", 0, SM_ARGUMENT_STRING, &o->cases.resume, NULL, "FILE", "leave out what FILE has finished"},
+        SM_ARGUMENTS_END,
+    };
+    const struct sm_arguments spec = {
+        .command = "bench",
+        .usage = "[OPTION]... [-- GOOGLE_BENCHMARK_FLAG...]",
+        .summary = "Times kernels by family, variant and shape; answers are checked before and after.",
+        .options = table,
+        .example = "slotmark bench --kv f16 --max-seq 256,1024 --bucket 1,8 -- --benchmark_repetitions=9",
+        .passes_on = true};
+    struct sm_arguments_rest rest = {0};
+    switch (sm_arguments_parse(&spec, argc, argv, &rest, why, why_bytes)) {
+    case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 1;
+    case SM_ARGUMENTS_BAD: return -1;
+    case SM_ARGUMENTS_OK: break;
+    }
+    if (sm_gbench_flags_parse(&o->flags, rest.passed, rest.passed_count, why, why_bytes)) return -1;
+    return settle(o, why, why_bytes);
+}
+
+/* mkdir -p. */
+static int make_folder(const char *path, char *why, size_t why_bytes)
+{
+    char part[PATH_BYTES];
+    snprintf(part, sizeof part, "%s", path);
+    for (char *at = part + 1;; at++) {
+        if (*at && *at != '/') continue;
+        const char was = *at;
+        *at = 0;
+        if (mkdir(part, 0777) && errno != EEXIST) {
+            snprintf(why, why_bytes, "making the folder '%.900s': %s", part, strerror(errno));
+            return -1;
+        }
+        if (!was) return 0;
+        *at = was;
+    }
+}
+
+/* Where things go: a new folder, or beside the file that is resumed. Nothing is overwritten. */
+static int open_out(struct options *o, char *why, size_t why_bytes)
+{
+    char folder[PATH_BYTES - 64];
+    if (o->cases.resume) {
+        const char *slash = strrchr(o->cases.resume, '/');
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->cases.resume) : 1,
+                 slash ? o->cases.resume : ".");
+        snprintf(o->out, sizeof o->out, "%s", o->cases.resume);
+    } else {
+        char when[32];
+        const time_t now = time(NULL);
+        struct tm utc;
+        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+        if (o->cases.out)
+            snprintf(folder, sizeof folder, "%s", o->cases.out);
+        else
+            snprintf(folder, sizeof folder, "results/%s-bench", when);
+        if (make_folder(folder, why, why_bytes)) return -1;
+        snprintf(o->out, sizeof o->out, "%s/bench.jsonl", folder);
+        if (!access(o->out, F_OK)) {
+            snprintf(why, why_bytes, "'%.900s' is there already; name another --out, or go on with --resume", o->out);
+            return -1;
+        }
+    }
+    o->cases.out = o->out;
+    if (o->flags.out) {
+        snprintf(o->json, sizeof o->json, "%s", o->flags.out);
+        return 0;
+    }
+    snprintf(o->json, sizeof o->json, "%s/bench.gbench.json", folder);
+    for (int n = 2; !access(o->json, F_OK) && n < 1000; n++)
+        snprintf(o->json, sizeof o->json, "%s/bench.gbench.%d.json", folder, n);
+    return 0;
+}
+
+static enum sm_case_outcome run_one(void *context, const struct sm_case *c, struct sm_case_results *results, char *why,
+                                    size_t why_bytes)
+{
+    struct sm_timed_session *session = context;
+    const struct sm_bench_case *one = c->payload;
+    if (!one->refused && session->null_ns[one->threads] <= 0 && sm_timed_null(session, one->threads, why, why_bytes))
+        return SM_CASE_BROKEN;
+    return sm_timed_case(session, one, results, why, why_bytes);
+}
+
+static int keep_bench(void *context, const json_t *record)
+{
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+    return kind && !strcmp(kind, "bench") ? json_array_append_new(context, json_deep_copy(record)) : 0;
+}
+
+static void show(const struct options *o, const struct sm_timed_session *session)
+{
+    char why[512];
+    struct sm_records_summary summary;
+    json_t *records = json_array();
+    if (sm_records_read(o->out, keep_bench, records, &summary, why, sizeof why)) {
+        complain(why);
+        json_decref(records);
+        return;
+    }
+    FILE *notes = o->format == SM_BENCH_MD ? stdout : stderr;
+    sm_bench_table_print(records, (enum sm_bench_format)o->format, stdout);
+    sm_bench_table_notes(records, notes);
+    for (size_t t = 1; t <= SM_TEAM_MOST; t++)
+        if (session->null_ns[t] > 0)
+            fprintf(notes, "%sempty call of a team of %zu: %.2f ns", t > 1 ? "; " : "", t, session->null_ns[t]);
+    fprintf(notes, "\nrecords: %s\nGoogle Benchmark's JSON: %s\n", o->out, o->json);
+    json_decref(records);
+}
+
+static int run_cases(struct options *o, struct sm_cases *cases, char *why, size_t why_bytes)
+{
+    if (o->cases.dry_run) return sm_cases_run(cases, &o->cases, run_one, NULL, why, why_bytes);
+    struct sm_timed_session session;
+    char cleared[600], seed[64];
+    sm_timed_session_init(&session);
+    session.options.min_time = o->min_time;
+    session.options.warm_up = o->flags.warm_up > 0 ? o->flags.warm_up : o->min_time / 2;
+    session.options.repetitions = (size_t)o->repetitions;
+    if (open_out(o, why, why_bytes)) return 2;
+    snprintf(seed, sizeof seed, "sm_seed=%lld", (long long)o->seed);
+    snprintf(cleared, sizeof cleared, "sm_cleared_environment=%s", o->cleared);
+    const char *context[18] = {seed, cleared};
+    for (size_t i = 0; i < o->flags.context_count; i++) context[2 + i] = o->flags.context[i];
+    session.gbench = sm_gbench_open(&(struct sm_gbench_options){.json_path = o->json,
+                                                                .context = context,
+                                                                .context_count = 2 + o->flags.context_count},
+                                    why, why_bytes);
+    session.rates = sm_rates_create();
+    int code = 2;
+    if (session.gbench && session.rates) {
+        code = sm_cases_run(cases, &o->cases, run_one, &session, why, why_bytes);
+        if (sm_gbench_close(session.gbench, cleared, sizeof cleared)) complain(cleared);
+        if (code != 2) show(o, &session);
+    }
+    sm_rates_destroy(session.rates);
+    return code;
+}
+
+static int list_cases(struct options *o, struct sm_bench_cases *list, struct sm_cases *cases, char *why,
+                      size_t why_bytes)
+{
+    const struct sm_timed_options timing = {o->min_time, o->min_time / 2, (size_t)o->repetitions};
+    if (sm_sweep_load(o->sweep_path, &o->choice, list, why, why_bytes)) return -1;
+    for (size_t i = 0; i < list->count; i++) {
+        struct sm_bench_case *c = list->at[i];
+        const int matches = sm_gbench_matches(o->flags.filter, c->id, why, why_bytes);
+        if (matches < 0) return -1;
+        if (matches && sm_cases_add(cases, c->id, c->family->name, sm_timed_estimate(&timing, c), c)) {
+            snprintf(why, why_bytes, "no memory for the list of cases");
+            return -1;
+        }
+    }
+    if (sm_cases_count(cases)) return 0;
+    snprintf(why, why_bytes, o->flags.filter ? "no case matches --benchmark_filter=%s" : "no case matches%s",
+             o->flags.filter ? o->flags.filter : ": the variants or layouts asked for are in none of the families");
+    return -1;
+}
+
+int bench_main(int argc, char **argv)
+{
+    char why[PATH_BYTES + 256] = "", cleared[512];
+    const size_t strays = sm_gbench_clear_environment(cleared, sizeof cleared);
+    struct options *o = calloc(1, sizeof *o);
+    struct sm_cases *cases = sm_cases_create();
+    struct sm_bench_cases list = {0};
+    int code = 2;
+    if (!o || !cases) {
+        complain("no memory");
+        goto out;
+    }
+    *o = (struct options){.seed = 1, .cases = SM_CASE_OPTIONS, .cleared = cleared};
+    o->cases.command = "bench";
+    const int read = read_options(o, argc, argv, why, sizeof why);
+    if (read > 0) code = 0;
+    if (read < 0) complain(why);
+    if (read) goto out;
+    if (strays) fprintf(stderr, "slotmark bench: not heeded: %s\n", cleared);
+    o->cases.seed = o->seed;
+    omp_set_dynamic(0);
+    if (list_cases(o, &list, cases, why, sizeof why)) {
+        complain(why);
+        goto out;
+    }
+    code = run_cases(o, cases, why, sizeof why);
+    if (code == 2) complain(why);
+out:
+    sm_bench_cases_free(&list);
+    sm_cases_destroy(cases);
+    free(o);
+    return code;
+}
