@@ -50,7 +50,7 @@ int sm_number_order(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double sm_quantile(const double *sorted, size_t n, double q)
+double sm_result_quantile(const double *sorted, size_t n, double q)
 {
     if (n == 0) return NAN;
     const double at = q * (double)(n - 1);
@@ -76,9 +76,9 @@ static int summarise(struct sm_result *r)
         if (ns > 0 && ns < MAX_NS) sorted[r->samples++] = ns;
     }
     qsort(sorted, r->samples, sizeof *sorted, sm_number_order);
-    r->median = sm_quantile(sorted, r->samples, 0.5);
-    r->q1 = sm_quantile(sorted, r->samples, 0.25);
-    r->q3 = sm_quantile(sorted, r->samples, 0.75);
+    r->median = sm_result_quantile(sorted, r->samples, 0.5);
+    r->q1 = sm_result_quantile(sorted, r->samples, 0.25);
+    r->q3 = sm_result_quantile(sorted, r->samples, 0.75);
     free(sorted);
     return 0;
 }

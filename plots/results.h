@@ -44,7 +44,7 @@ double sm_result_number(const struct sm_result *r, const char *key);
 double sm_result_axis(const struct sm_result *r, const char *axis);
 
 /* The q-quantile (0..1) of n sorted values, interpolated. */
-double sm_quantile(const double *sorted, size_t n, double q);
+double sm_result_quantile(const double *sorted, size_t n, double q);
 int sm_number_order(const void *a, const void *b);
 
 #endif
