@@ -9,6 +9,8 @@
 
 #include "shape.h"
 
+#define SM_MAX_SEQ 131072
+
 enum sm_kv_type { SM_KV_F32, SM_KV_F16, SM_KV_I8, SM_KV_TYPES };
 
 /* "f32", "f16", "i8"; 0 or -1. */

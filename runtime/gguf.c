@@ -230,7 +230,6 @@ static int read_values(struct reader *r, struct sm_gguf *g, size_t *alignment)
         if (!order_values(&g->values[i - 1], &g->values[i]))
             return refuse(r, "the metadata key %.*s is there twice",
                           (int)(g->values[i].key.bytes < 100 ? g->values[i].key.bytes : 100), g->values[i].key.at);
-    *alignment = 32;
     const struct sm_gguf_value *v = sm_gguf_value(g, "general.alignment");
     if (v && (sm_gguf_size(v, 0, alignment) || *alignment < 8 || *alignment > MAX_ALIGNMENT ||
               (*alignment & (*alignment - 1))))
@@ -263,7 +262,7 @@ static int read_tensors(struct reader *r, struct sm_gguf *g, size_t alignment)
 int sm_gguf_parse(struct sm_gguf *gguf, const void *bytes, size_t count, const char *where, char *why, size_t why_bytes)
 {
     struct reader r = {bytes, bytes, (const unsigned char *)bytes + count, where, why, why_bytes};
-    size_t alignment;
+    size_t alignment = 32;
     memset(gguf, 0, sizeof *gguf);
     if (!read_header(&r, gguf) && !read_values(&r, gguf, &alignment) && !read_tensors(&r, gguf, alignment)) return 0;
     sm_gguf_free(gguf);

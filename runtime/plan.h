@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cache.h"
+#include "positions.h"
 #include "weights.h"
 
 enum sm_phase { SM_PHASE_PREFILL, SM_PHASE_APPEND, SM_PHASE_DECODE, SM_PHASES };
@@ -60,13 +61,14 @@ struct sm_plan_options {
 struct sm_plan; /* opaque; lies in the arena */
 
 /* Bytes of the arena, 0 and a sentence when there can be no such plan. */
-size_t sm_plan_bytes(const struct sm_weights *weights, const struct sm_cache *cache,
+size_t sm_plan_bytes(const struct sm_weights *weights, struct sm_cache *cache, const struct sm_positions *positions,
                      const struct sm_plan_options *options, char *why, size_t why_bytes);
 
-/* Builds the plan into an arena of that many bytes, 64-byte aligned, that lives as long as the plan is used.
- * Weights and cache must outlive it. NULL and a sentence on failure. */
+/* Builds the plan into an arena of that many bytes, zeroed and 64-byte aligned, that lives as long as the plan is
+ * used. Weights, cache and positions must outlive it. NULL and a sentence on failure. */
 struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights *weights, struct sm_cache *cache,
-                              const struct sm_plan_options *options, char *why, size_t why_bytes);
+                              const struct sm_positions *positions, const struct sm_plan_options *options, char *why,
+                              size_t why_bytes);
 
 /* What one call is about. Rows [begin, begin + count) hold tokens, at positions past, past + 1, ...; the other rows
  * are padding at position 0. */
@@ -87,6 +89,7 @@ const struct sm_plan_options *sm_plan_options_of(const struct sm_plan *plan);
 /* Results of the last run. logits: [vocab] of the last valid row; with all_rows [rows][vocab]. */
 const float *sm_plan_logits(const struct sm_plan *plan);
 int32_t sm_plan_argmax(const struct sm_plan *plan);
+size_t sm_plan_last_row(const struct sm_plan *plan); /* of that call: its last valid row */
 /* all_rows only, else NULL: what enters layer i, or with i = layers its output, [rows][hidden]; i = layers + 1: after
  * the final norm. */
 const float *sm_plan_hidden(const struct sm_plan *plan, size_t i);

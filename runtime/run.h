@@ -60,8 +60,9 @@ struct sm_session_memory {
 };
 struct sm_session_memory sm_session_memory(const struct sm_session *session);
 
-/* Step times of thread 0, summed since the last clear, when there is a clock. Waiting at a barrier counts for the
- * step after it. `elapsed_ns` is the whole of the calls, so what the labels leave over is unexplained. */
+/* Step times seen by thread 0, summed since the last clear, when there is a clock. A step lasts until the next one
+ * begins, so waiting for slower threads counts for the step that is waited for. `elapsed_ns` is the whole of the
+ * calls, so what the labels leave over is unexplained: the host's part, and starting the threads. */
 struct sm_step_times {
     uint64_t ns[SM_LABELS], calls[SM_LABELS];
     uint64_t elapsed_ns, runs;
@@ -69,7 +70,8 @@ struct sm_step_times {
 const struct sm_step_times *sm_session_times(const struct sm_session *session, enum sm_phase phase);
 void sm_session_times_clear(struct sm_session *session);
 
-/* The distinct variants that a phase runs, in the order of its steps. Returns how many; writes at most `capacity`. */
+/* The distinct variants that a phase runs, in the order of its steps, at most `capacity` of them: 32 are enough.
+ * Returns how many it wrote. */
 struct sm_variant_use {
     const struct sm_family *family;
     const struct sm_variant *variant;

@@ -1,0 +1,88 @@
+/* What a built plan is asked for: the operands of the next call, and the results of the last. */
+#include <string.h>
+
+#include "argmax/argmax.h"
+#include "cache_write.h"
+#include "plan_builder.h"
+
+/* The rotary rows of every row's position: padding stands at position 0. */
+static void set_rotations(struct sm_plan *p, const struct sm_call *call)
+{
+    for (size_t i = 0; i < p->positions->count; i++) {
+        const struct sm_rotation *from = &p->positions->rotation[i];
+        const size_t half = from->head_dim / 2, row = half * sizeof(float);
+        for (size_t r = 0; r < p->options.rows; r++) {
+            const bool valid = r >= call->begin && r < call->begin + call->count;
+            const size_t position = valid ? call->past + r - call->begin : 0;
+            memcpy(p->rotation[i].cos + r * half, from->cos + position * half, row);
+            memcpy(p->rotation[i].sin + r * half, from->sin + position * half, row);
+        }
+    }
+}
+
+void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
+{
+    const size_t last = call->begin + call->count - 1, threads = p->options.threads;
+    memset(p->tokens, 0, p->options.rows * sizeof *p->tokens);
+    memcpy(p->tokens + call->begin, call->tokens, call->count * sizeof *p->tokens);
+    set_rotations(p, call);
+    for (size_t i = 0; i < p->mask_count; i++) {
+        p->mask[i].args->past_valid = call->past;
+        p->mask[i].args->begin = call->begin;
+        p->mask[i].args->valid = call->count;
+    }
+    for (size_t i = 0; i < p->write_count; i++) {
+        struct plan_write *w = &p->writes[i];
+        w->args->first = call->begin;
+        w->args->count = call->count;
+        w->args->slot = call->past;
+        w->shape.dim[SM_CACHE_WRITE_ROWS] = (int64_t)call->count;
+        for (size_t t = 0; t < threads; t++) w->parts[t] = w->family->split(&w->shape, threads, t);
+    }
+    p->last_row = last;
+    if (p->options.all_rows)
+        p->argmax_args->x = p->logits + last * p->shape->vocab;
+    else
+        p->norm_args->x = p->last_x + last * p->shape->hidden;
+}
+
+size_t sm_plan_step_count(const struct sm_plan *p)
+{
+    return p->step_count;
+}
+
+const struct sm_step *sm_plan_steps(const struct sm_plan *p)
+{
+    return p->steps;
+}
+
+size_t sm_plan_barriers(const struct sm_plan *p)
+{
+    return p->barriers;
+}
+
+const struct sm_plan_options *sm_plan_options_of(const struct sm_plan *p)
+{
+    return &p->options;
+}
+
+const float *sm_plan_logits(const struct sm_plan *p)
+{
+    return p->logits;
+}
+
+int32_t sm_plan_argmax(const struct sm_plan *p)
+{
+    return *p->argmax;
+}
+
+size_t sm_plan_last_row(const struct sm_plan *p)
+{
+    return p->last_row;
+}
+
+const float *sm_plan_hidden(const struct sm_plan *p, size_t i)
+{
+    if (!p->options.all_rows || i > p->shape->layers + 1) return NULL;
+    return i == p->shape->layers + 1 ? p->normed : p->hidden + i * p->options.rows * p->shape->hidden;
+}
