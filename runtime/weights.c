@@ -64,11 +64,9 @@ const struct sm_variant *sm_choose(const struct sm_choice *choice, const char *n
     /* Where there are no weights the layout still counts: all plans use the first variant's (slots in order). */
     const struct sm_layout *layout = format == SM_FORMAT_NONE ? family->variants[0].layout : NULL;
     const struct sm_variant *v = forced_variant(choice, family, format);
-    for (size_t i = family->variant_count; !v && i-- > 0;) {
-        const struct sm_variant *at = &family->variants[i];
-        if ((at->needs & ~choice->features) == 0 && (layout ? at->layout == layout : at->layout->format == format))
-            v = at;
-    }
+    if (!v)
+        v = layout ? sm_variant_best_layout(family, choice->features, layout->name)
+                   : sm_variant_best(family, choice->features, format);
     if (!v)
         snprintf(why, why_bytes, "choosing a variant of %s: none runs here for %s", name,
                  format == SM_FORMAT_NONE ? "any format" : sm_format_name(format));
