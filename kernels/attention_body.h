@@ -1,0 +1,419 @@
+/* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
+ * included before this text) and one promise (SM_ATTENTION_SKIP: 0 computes every column, 1 proves what it may skip).
+ *
+ * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
+ * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
+ * blocks; softmax is online, with one running maximum and VEC_WIDTH running sums a query, rescaled when a larger
+ * logit appears.
+ *
+ * Why skip has the bits of literal. Both take first the column blocks that some row of the row block may see, in
+ * order, and then the hidden ones, in order. When the hidden ones come, each row's maximum covers all it may see. A
+ * hidden block whose every logit, for every row that sees anything, is more than 104 below that maximum has weights
+ * of exactly 0 (vector_math_avx2.h) and moves no maximum, so computing it leaves every sum as it was: x + 0 * v = x
+ * for finite v, but for the sign of a zero, which the last line of finish_row settles. skip shows that from
+ *     |scale q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <= softcap where there is one,
+ * with the largest |k| of the block (read once for all rows of a part, cached), or failing that from the logits
+ * themselves, which saves the values. Rows that see nothing at all have no veto: what they hold is meaningless. */
+
+#include <math.h>
+#include <stdalign.h>
+#include <string.h>
+
+#include "attention_tiles_body.h"
+
+#define QUERIES_MOST 96      /* of a row block */
+#define QUERY_FLOATS 24576   /* of a row block, so that its sums stay in the second-level cache */
+#define ROW_BLOCKS 32        /* that one plan covers: the bits of seen */
+#define BLOCKS_MOST 4096     /* column blocks that a plan knows; those beyond count as seen */
+#define RAW_QUERIES 4        /* up to here keys are read as they lie: one dot tile uses each once */
+#define WEIGHTLESS (-104.0f) /* exp of this or less is exactly 0 */
+
+/* What the mask hides, for the row blocks of one chunk of rows, and how large the keys there are. */
+struct plan {
+    size_t row_begin, row_end, block_rows;
+    uint32_t seen[BLOCKS_MOST];     /* bit i: row block i may see a column of this block */
+    float hidden_most[BLOCKS_MOST]; /* the largest mask value where a row sees none of the block */
+    float norm[BLOCKS_MOST];        /* the largest |key|, negative: not known */
+    uint8_t live[ROW_BLOCKS * QUERIES_MOST];
+};
+
+/* One block of columns of one KV head. */
+struct block {
+    const attention_element *k, *v;
+    const float *k_scale, *v_scale; /* i8 only */
+    size_t count, column;           /* columns, and the first of them */
+};
+
+/* One row block. A query is a row and a head: query = row * heads + head. */
+struct rows {
+    const struct sm_attention *a;
+    size_t row, row_count, head, head_count, queries;
+    size_t stride; /* of q and sum: head_dim rounded up to whole vectors */
+    float *q, *sum, *z, *mask, *k, *v;
+    float k_scale[BLOCK], v_scale[BLOCK];
+    float most[QUERIES_MOST];  /* running maximum */
+    float norm[QUERIES_MOST];  /* of the scaled query; 0 where the row sees nothing */
+    float limit[QUERIES_MOST]; /* a logit below this weighs nothing */
+    float weight[QUERIES_MOST][VEC_WIDTH];
+    uint8_t live[QUERIES_MOST];
+};
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static struct block block_at(const struct sm_attention *a, size_t g, size_t b)
+{
+    const size_t past_blocks = (a->past + BLOCK - 1) / BLOCK;
+    const int is_past = b < past_blocks;
+    const struct sm_kv *k = is_past ? &a->k_past : &a->k_now, *v = is_past ? &a->v_past : &a->v_now;
+    const size_t slot = (is_past ? b : b - past_blocks) * BLOCK, slots = is_past ? a->past : a->now;
+    return (struct block){
+        .k = (const attention_element *)k->data + g * k->head_stride + slot * a->head_dim,
+        .v = (const attention_element *)v->data + g * v->head_stride + slot * a->head_dim,
+        .k_scale = k->scale ? k->scale + g * k->scale_stride + slot : NULL,
+        .v_scale = v->scale ? v->scale + g * v->scale_stride + slot : NULL,
+        .count = smaller(BLOCK, slots - slot),
+        .column = (is_past ? 0 : a->past) + slot,
+    };
+}
+
+static size_t block_count(const struct sm_attention *a)
+{
+    return (a->past + BLOCK - 1) / BLOCK + (a->now + BLOCK - 1) / BLOCK;
+}
+
+static float largest_of(const float *p, size_t count)
+{
+    float most = -INFINITY;
+    size_t i = 0;
+    if (count >= VEC_WIDTH) {
+        vec m = vec_load(p);
+        for (i = VEC_WIDTH; i + VEC_WIDTH <= count; i += VEC_WIDTH) m = vec_max(m, vec_load(p + i));
+        most = vec_largest(m);
+    }
+    for (; i < count; i++) most = p[i] > most ? p[i] : most;
+    return most;
+}
+
+/* Reads the mask of the chunk once, for all heads. */
+static void plan_rows(struct plan *plan, const struct sm_attention *a)
+{
+    memset(plan->live, 0, plan->row_end - plan->row_begin);
+    for (size_t b = 0; b < block_count(a); b++) {
+        const struct block block = block_at(a, 0, b);
+        uint32_t seen = 0;
+        float hidden_most = -INFINITY;
+        for (size_t r = plan->row_begin; r < plan->row_end; r++) {
+            const float most = largest_of(a->mask + r * a->mask_stride + block.column, block.count);
+            if (most > SM_ATTENTION_FORBIDDEN) {
+                seen |= (uint32_t)1 << (r - plan->row_begin) / plan->block_rows;
+                plan->live[r - plan->row_begin] = 1;
+            } else if (most > hidden_most) {
+                hidden_most = most;
+            }
+        }
+        if (b >= BLOCKS_MOST) continue;
+        plan->seen[b] = seen;
+        plan->hidden_most[b] = hidden_most;
+    }
+}
+
+/* Scaled queries, padded with zeros; empty sums. */
+static void begin_rows(struct rows *s)
+{
+    const struct sm_attention *a = s->a;
+    const vec scale = vec_set(a->scale);
+    for (size_t m = 0; m < s->queries; m++) {
+        const float *from =
+            a->q + (s->row + m / s->head_count) * a->q_stride + (s->head + m % s->head_count) * a->head_dim;
+        float *to = s->q + m * s->stride;
+        vec square = vec_zero();
+        for (size_t d = 0; d < s->stride; d += VEC_WIDTH) {
+            const size_t left = a->head_dim - d;
+            const vec x = vec_mul(scale, left >= VEC_WIDTH ? vec_load(from + d) : vec_load_part(from + d, left));
+            vec_store(to + d, x);
+            square = vec_fma(x, x, square);
+            vec_store(s->sum + m * s->stride + d, vec_zero());
+        }
+        s->norm[m] = s->live[m] ? sqrtf(vec_sum(square)) : 0;
+        s->most[m] = -INFINITY;
+        vec_store(s->weight[m], vec_zero());
+    }
+}
+
+/* Mask rows and slot scales of a block, padded to whole vectors so that what is not there weighs nothing. */
+static void begin_block(struct rows *s, const struct block *block)
+{
+    const struct sm_attention *a = s->a;
+    for (size_t r = 0; r < s->row_count; r++) {
+        memcpy(s->mask + r * BLOCK, a->mask + (s->row + r) * a->mask_stride + block->column,
+               block->count * sizeof(float));
+        for (size_t j = block->count; j < BLOCK; j++) s->mask[r * BLOCK + j] = -INFINITY;
+    }
+    if (SM_ATTENTION_KV == 8) {
+        memcpy(s->k_scale, block->k_scale, block->count * sizeof(float));
+        memcpy(s->v_scale, block->v_scale, block->count * sizeof(float));
+        for (size_t j = block->count; j < BLOCK; j++) s->k_scale[j] = s->v_scale[j] = 0;
+    }
+}
+
+/* Whether transposing the keys of a block costs less than the reductions of dot tiles do: about 7 operations for
+ * VEC_WIDTH elements against 3 for a logit. */
+static int worth_transposing(size_t queries, size_t head_dim)
+{
+    return queries >= 8 && 6 * queries >= head_dim;
+}
+
+/* z[query][j] = dot of the scaled query with the elements of key j. */
+static void block_dots(struct rows *s, const struct block *block)
+{
+    const size_t head_dim = s->a->head_dim;
+    const size_t padded = (block->count + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
+    if (worth_transposing(s->queries, head_dim)) {
+        floats_transposed(s->k, block->k, block->count, head_dim);
+        outer(FLOATS, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, padded, s->z, BLOCK, 1);
+        return;
+    }
+    if (s->queries <= RAW_QUERIES) {
+        dots(RAW, s->q, s->stride, s->queries, block->k, head_dim, block->count, head_dim, s->z);
+    } else {
+        floats_of_slots(s->k, s->stride, block->k, block->count, head_dim);
+        dots(FLOATS, s->q, s->stride, s->queries, s->k, s->stride, block->count, s->stride, s->z);
+    }
+    for (size_t m = 0; m < s->queries; m++)
+        for (size_t j = block->count; j < padded; j++) s->z[m * BLOCK + j] = 0;
+}
+
+/* The masked logits of one query. */
+INLINE void logits(const struct rows *s, size_t m, size_t vecs, vec z[BLOCK / VEC_WIDTH])
+{
+    const float *mask = s->mask + m / s->head_count * BLOCK;
+    const vec cap = vec_set(s->a->softcap), per_cap = vec_set(1 / s->a->softcap);
+    for (size_t v = 0; v < vecs; v++) {
+        z[v] = vec_load(s->z + m * BLOCK + v * VEC_WIDTH);
+        if (SM_ATTENTION_KV == 8) z[v] = vec_mul(z[v], vec_load(s->k_scale + v * VEC_WIDTH));
+        if (s->a->softcap > 0) z[v] = vec_mul(cap, vec_tanh(vec_mul(z[v], per_cap)));
+        z[v] = vec_add(z[v], vec_load(mask + v * VEC_WIDTH));
+    }
+}
+
+/* A larger logit appeared: what was summed so far weighs less. */
+static void raise_most(struct rows *s, size_t m, size_t vecs, const vec z[BLOCK / VEC_WIDTH])
+{
+    vec most = z[0];
+    for (size_t v = 1; v < vecs; v++) most = vec_max(most, z[v]);
+    const float new_most = vec_largest(most);
+    const vec factor = vec_exp(vec_sub(vec_set(s->most[m]), vec_set(new_most)));
+    float *sum = s->sum + m * s->stride;
+    for (size_t d = 0; d < s->stride; d += VEC_WIDTH) vec_store(sum + d, vec_mul(vec_load(sum + d), factor));
+    vec_store(s->weight[m], vec_mul(vec_load(s->weight[m]), factor));
+    s->most[m] = new_most;
+}
+
+/* Logits of the block become weights, times the scale of their value. */
+static void weigh(struct rows *s, size_t vecs)
+{
+    for (size_t m = 0; m < s->queries; m++) {
+        vec z[BLOCK / VEC_WIDTH];
+        logits(s, m, vecs, z);
+        int above = 0;
+        const vec most = vec_set(s->most[m]);
+        for (size_t v = 0; v < vecs; v++) above |= vec_any_above(z[v], most);
+        if (above) raise_most(s, m, vecs, z);
+        const vec now_most = vec_set(s->most[m]);
+        vec weight = vec_load(s->weight[m]);
+        for (size_t v = 0; v < vecs; v++) {
+            vec w = vec_exp(vec_sub(z[v], now_most));
+            weight = vec_add(weight, w);
+            if (SM_ATTENTION_KV == 8) w = vec_mul(w, vec_load(s->v_scale + v * VEC_WIDTH));
+            vec_store(s->z + m * BLOCK + v * VEC_WIDTH, w);
+        }
+        vec_store(s->weight[m], weight);
+    }
+}
+
+/* Whether every weight of the block will be exactly 0, for all rows that see anything. */
+static int is_weightless(const struct rows *s, size_t vecs)
+{
+    for (size_t m = 0; m < s->queries; m++) {
+        if (!s->live[m]) continue;
+        vec z[BLOCK / VEC_WIDTH];
+        logits(s, m, vecs, z);
+        for (size_t v = 0; v < vecs; v++)
+            if (vec_any_above(vec_sub(z[v], vec_set(s->most[m])), vec_set(WEIGHTLESS))) return 0;
+    }
+    return 1;
+}
+
+static void add_values(struct rows *s, const struct block *block)
+{
+    const size_t head_dim = s->a->head_dim;
+    if (s->queries <= TILE_ROWS) {
+        outer(RAW, s->z, BLOCK, s->queries, block->v, head_dim, block->count, head_dim, s->sum, s->stride, 0);
+    } else {
+        floats_of_slots(s->v, s->stride, block->v, block->count, head_dim);
+        outer(FLOATS, s->z, BLOCK, s->queries, s->v, s->stride, block->count, s->stride, s->sum, s->stride, 0);
+    }
+}
+
+static void attend_block(struct rows *s, const struct block *block, int may_skip_values)
+{
+    const size_t vecs = (block->count + VEC_WIDTH - 1) / VEC_WIDTH;
+    begin_block(s, block);
+    block_dots(s, block);
+    if (may_skip_values && is_weightless(s, vecs)) return;
+    weigh(s, vecs);
+    add_values(s, block);
+}
+
+#if SM_ATTENTION_SKIP
+
+/* The largest |key| of a block. */
+static float largest_norm(const struct block *block, size_t head_dim)
+{
+    const size_t whole = head_dim / VEC_WIDTH * VEC_WIDTH;
+    float most = 0;
+    for (size_t j = 0; j < block->count; j += VEC_WIDTH) {
+        vec square[VEC_WIDTH];
+        for (size_t i = 0; i < VEC_WIDTH; i++) {
+            const size_t slot = smaller(j + i, block->count - 1);
+            const attention_element *k = block->k + slot * head_dim;
+            vec sum = vec_zero();
+            for (size_t d = 0; d < whole; d += VEC_WIDTH) {
+                const vec x = load(RAW, k, d);
+                sum = vec_fma(x, x, sum);
+            }
+            if (whole < head_dim) {
+                const vec x = load_half(RAW, k, whole);
+                sum = vec_fma(x, x, sum);
+            }
+            if (SM_ATTENTION_KV == 8) sum = vec_mul(sum, vec_set(block->k_scale[slot] * block->k_scale[slot]));
+            square[i] = sum;
+        }
+        const float norm = vec_largest(vec_sums(square));
+        if (!(norm <= most)) most = norm;
+    }
+    return sqrtf(most);
+}
+
+/* Where a logit stops to weigh anything. A quarter and 2^-20 of the maximum cover the roundings of the mask's
+ * addition and the maximum's subtraction. */
+static void begin_hidden(struct rows *s)
+{
+    for (size_t m = 0; m < s->queries; m++)
+        s->limit[m] = s->live[m] ? s->most[m] + WEIGHTLESS - 0.25f - 0x1p-20f * fabsf(s->most[m]) : INFINITY;
+}
+
+/* 2^-10 covers what rounding does to both norms and to the dot product: less than 4 (head_dim + 4) 2^-24. */
+static int is_out_of_reach(const struct rows *s, const struct block *block, float *norm, float hidden_most)
+{
+    const float cap = s->a->softcap > 0 ? s->a->softcap * (1 + 0x1p-10f) : INFINITY;
+    if (*norm < 0) *norm = largest_norm(block, s->a->head_dim) * (1 + 0x1p-10f);
+    int reached = 0;
+    for (size_t m = 0; m < s->queries; m++) {
+        const float bound = s->norm[m] * *norm;
+        reached |= !((bound < cap ? bound : cap) + hidden_most < s->limit[m]);
+    }
+    return !reached;
+}
+
+#endif
+
+static void attend_hidden(struct rows *s, struct plan *plan, size_t g, size_t row_block, size_t blocks)
+{
+#if SM_ATTENTION_SKIP
+    begin_hidden(s);
+#endif
+    for (size_t b = 0; b < blocks; b++) {
+        if (plan->seen[b] >> row_block & 1) continue;
+        const struct block block = block_at(s->a, g, b);
+#if SM_ATTENTION_SKIP
+        if (is_out_of_reach(s, &block, &plan->norm[b], plan->hidden_most[b])) continue;
+#endif
+        attend_block(s, &block, SM_ATTENTION_SKIP);
+    }
+}
+
+/* Adding 0 makes one zero of two, whatever weights of 0 were added. */
+static void finish_rows(struct rows *s)
+{
+    const struct sm_attention *a = s->a;
+    for (size_t m = 0; m < s->queries; m++) {
+        float *to = a->out + (s->row + m / s->head_count) * a->out_stride + (s->head + m % s->head_count) * a->head_dim;
+        const float *sum = s->sum + m * s->stride;
+        const float weight = vec_sum(vec_load(s->weight[m]));
+        const vec divisor = vec_set(weight > 0 ? weight : 1); /* no weight: a row that sees nothing, skipped whole */
+        size_t d = 0;
+        for (; d + VEC_WIDTH <= a->head_dim; d += VEC_WIDTH)
+            vec_store(to + d, vec_add(vec_div(vec_load(sum + d), divisor), vec_zero()));
+        if (d < a->head_dim) {
+            float last[VEC_WIDTH];
+            vec_store(last, vec_add(vec_div(vec_load(sum + d), divisor), vec_zero()));
+            memcpy(to + d, last, (a->head_dim - d) * sizeof(float));
+        }
+    }
+}
+
+static void attend_rows(struct rows *s, struct plan *plan, size_t g, size_t row_block)
+{
+    const size_t blocks = block_count(s->a), planned = smaller(blocks, BLOCKS_MOST);
+    s->row = plan->row_begin + row_block * plan->block_rows;
+    s->row_count = smaller(plan->block_rows, plan->row_end - s->row);
+    s->queries = s->row_count * s->head_count;
+    for (size_t m = 0; m < s->queries; m++) s->live[m] = plan->live[s->row - plan->row_begin + m / s->head_count];
+    begin_rows(s);
+    for (size_t b = 0; b < blocks; b++) {
+        if (b < planned && !(plan->seen[b] >> row_block & 1)) continue;
+        const struct block block = block_at(s->a, g, b);
+        attend_block(s, &block, 0);
+    }
+    attend_hidden(s, plan, g, row_block, planned);
+    finish_rows(s);
+}
+
+/* All heads of a part for the rows of a plan. */
+static void attend_plan(struct rows *s, struct plan *plan, struct sm_part part, size_t heads_most)
+{
+    const struct sm_attention *a = s->a;
+    const size_t group = a->heads / a->kv_heads;
+    const size_t row_blocks = (plan->row_end - plan->row_begin + plan->block_rows - 1) / plan->block_rows;
+    plan_rows(plan, a);
+    for (size_t h = part.col_begin, known = a->kv_heads; h < part.col_end; h += s->head_count) {
+        const size_t g = h / group;
+        s->head = h;
+        s->head_count = smaller(heads_most, smaller((g + 1) * group, part.col_end) - h);
+        if (known != g)
+            for (size_t b = 0; b < BLOCKS_MOST && b < block_count(a); b++) plan->norm[b] = -1;
+        known = g;
+        for (size_t i = 0; i < row_blocks; i++) attend_rows(s, plan, g, i);
+    }
+}
+
+static void attend(const struct sm_attention *a, struct sm_part part)
+{
+    alignas(64) float scratch[2 * QUERY_FLOATS + 2 * BLOCK * SM_ATTENTION_MAX_HEAD_DIM + 2 * QUERIES_MOST * BLOCK];
+    alignas(64) struct rows s;
+    struct plan plan;
+    if (part.row_begin >= part.row_end || part.col_begin >= part.col_end) return;
+    s.a = a;
+    s.stride = (a->head_dim + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
+    const size_t queries_most = smaller(QUERIES_MOST, QUERY_FLOATS / s.stride);
+    const size_t heads_most = smaller(queries_most, a->heads / a->kv_heads);
+    s.q = scratch;
+    s.sum = s.q + queries_most * s.stride;
+    s.z = s.sum + queries_most * s.stride;
+    s.mask = s.z + queries_most * BLOCK;
+    s.k = s.mask + queries_most * BLOCK;
+    s.v = s.k + BLOCK * s.stride;
+    /* equal row blocks, so that the last is not a few rows that pay for all keys */
+    const size_t rows = part.row_end - part.row_begin, rows_most = queries_most / heads_most;
+    const size_t row_blocks = (rows + rows_most - 1) / rows_most;
+    plan.block_rows = (rows + row_blocks - 1) / row_blocks;
+    for (size_t r = part.row_begin; r < part.row_end; r = plan.row_end) {
+        plan.row_begin = r;
+        plan.row_end = smaller(part.row_end, r + ROW_BLOCKS * plan.block_rows);
+        attend_plan(&s, &plan, part, heads_most);
+    }
+}
