@@ -9,8 +9,23 @@
 #define SM_VECTOR_MATH_AVX2_H
 
 #include <immintrin.h>
+#include <stddef.h>
 
 #include "vector_math.h"
+
+/* The mask of the first n of eight lanes, n in 0..8. */
+static inline __m256i sm_first_lanes_avx2(size_t n)
+{
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), lane);
+}
+
+static inline float sm_max_of_lanes_avx2(__m256 v)
+{
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
+}
 
 /* 2^-n exp(x), in [0.7, 1.42], for |x| < 2^15; n goes out. */
 static inline __m256 sm_exp_reduced_avx2(__m256 x, __m256i *n)

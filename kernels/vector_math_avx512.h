@@ -5,8 +5,15 @@
 #define SM_VECTOR_MATH_AVX512_H
 
 #include <immintrin.h>
+#include <stddef.h>
 
 #include "vector_math.h"
+
+/* The mask of the first n of sixteen lanes, n in 0..16. */
+static inline __mmask16 sm_first_lanes_avx512(size_t n)
+{
+    return (__mmask16)((1u << n) - 1);
+}
 
 /* 2^-n exp(x), in [0.7, 1.42], for |x| < 2^15; n goes out. */
 static inline __m512 sm_exp_reduced_avx512(__m512 x, __m512 *n)

@@ -1,0 +1,14 @@
+/* The loop of gated_avx512.h. */
+#include "gated_silu/gated_silu.h"
+
+#include "gated_avx512.h"
+
+static inline __m512 u_of(__m512 gate)
+{
+    return gate;
+}
+
+void sm_gated_silu_avx512(const void *args, struct sm_part part)
+{
+    sm_gated_rows_avx512(args, part, u_of);
+}
