@@ -8,6 +8,7 @@
  *
  * and then includes this, once. Only the rows of the table that the tokens name are filled. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "embedding.h"
 #include "rows_workload.h"
@@ -107,7 +108,8 @@ static double error(void *work, const struct sm_variant *variant)
         const size_t step = sm_rows_judged_step(&k->y, r);
         for (size_t c = (size_t)(k->seed + r) % step; c < k->args.cols; c += step) {
             const float value = (float)element(&row[c / EMBEDDING_ELEMENTS], c % EMBEDDING_ELEMENTS);
-            if (y[c] != value * k->args.scale) return INFINITY;
+            const float right = value * k->args.scale;
+            if (memcmp(&y[c], &right, sizeof right)) return INFINITY;
         }
     }
     return 0;

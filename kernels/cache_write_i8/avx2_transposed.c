@@ -1,0 +1,16 @@
+/* Eight columns of eight rows at a time, in blocks that fill whole cache lines. */
+#include "cache_write_i8/cache_write_i8.h"
+
+#include "cache_write_avx2.h"
+
+static inline void store8(void *to, __m256 x, __m256 factor)
+{
+    const __m256i n = _mm256_cvtps_epi32(_mm256_mul_ps(x, factor));
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1));
+    _mm_storel_epi64((__m128i *)to, _mm_packs_epi16(words, words));
+}
+
+void sm_cache_write_i8_avx2_transposed(const void *args, struct sm_part part)
+{
+    sm_cache_columns_avx2(args, part, sizeof(int8_t), 1, store8);
+}
