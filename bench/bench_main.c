@@ -13,6 +13,7 @@
 #include "cases.h"
 #include "cpu.h"
 #include "gbench.h"
+#include "machine.h"
 #include "sweep.h"
 #include "timed.h"
 
@@ -81,6 +82,7 @@ static int settle(struct options *o, char *why, size_t why_bytes)
     }
     o->choice.seed = (uint64_t)o->seed;
     o->choice.features = sm_cpu_features();
+    o->choice.hardware_threads = sm_machine()->threads > 0 ? (size_t)sm_machine()->threads : 0;
     if (o->flags.list) o->cases.dry_run = true;
     const char *folder = getenv("SLOTMARK_SWEEPS");
     snprintf(o->sweep_path, sizeof o->sweep_path, "%s/%s.sweep", folder && *folder ? folder : SM_SWEEP_FOLDER,
@@ -100,11 +102,11 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"kv", 0, SM_ARGUMENT_STRINGS, &c->kv, kv_names, "TYPES", "f32, f16, i8: attention and cache write of these"},
         {"layout", 0, SM_ARGUMENT_STRINGS, &c->layouts, NULL, "NAMES", "variants of these layouts"},
         {"max-seq", 0, SM_ARGUMENT_LIST, &o->max_seq, NULL, "LIST", "cache lengths: 256,1024 or 128..8192*2"},
-        {"bucket", 0, SM_ARGUMENT_LIST, &o->bucket, NULL, "LIST", "rows of a call; --rows is the same"},
-        {"rows", 0, SM_ARGUMENT_LIST, &o->rows, NULL, "LIST", ""},
+        {"bucket", 0, SM_ARGUMENT_LIST, &o->bucket, NULL, "LIST", "rows of a call"},
+        {"rows", 0, SM_ARGUMENT_LIST, &o->rows, NULL, "LIST", "the same as --bucket"},
         {"head-dim", 0, SM_ARGUMENT_LIST, &o->head_dim, NULL, "LIST", "64,128,256,512"},
-        {"heads", 0, SM_ARGUMENT_LIST, &o->heads, NULL, "LIST", "query heads; --kv-heads LIST likewise"},
-        {"kv-heads", 0, SM_ARGUMENT_LIST, &o->kv_heads, NULL, "LIST", ""},
+        {"heads", 0, SM_ARGUMENT_LIST, &o->heads, NULL, "LIST", "query heads"},
+        {"kv-heads", 0, SM_ARGUMENT_LIST, &o->kv_heads, NULL, "LIST", "key and value heads"},
         {"valid", 0, SM_ARGUMENT_LIST, &o->valid, NULL, "LIST", "past tokens in the cache; -1: all slots"},
         {"window", 0, SM_ARGUMENT_LIST, &o->window, NULL, "LIST", "keys a row may see; 0: all"},
         {"softcap", 0, SM_ARGUMENT_LIST, &o->softcap, NULL, "LIST", "of attention scores; 0: none"},
@@ -130,7 +132,9 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
     const struct sm_arguments spec = {
         .command = "bench",
         .usage = "[OPTION]... [-- GOOGLE_BENCHMARK_FLAG...]",
-        .summary = "Times kernels by family, variant and shape; answers are checked before and after.",
+        .summary = "Times kernels by family, variant and shape; answers are checked before and after.\n"
+                   "Lists of values go around each family's standard shape (with --quick, --full or --sweep:\n"
+                   "into the lines of that sweep); without any, the quick sweep runs.",
         .options = table,
         .example = "slotmark bench --kv f16 --max-seq 256,1024 --bucket 1,8 -- --benchmark_repetitions=9",
         .passes_on = true};
@@ -171,6 +175,10 @@ static int open_out(struct options *o, char *why, size_t why_bytes)
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->cases.resume) : 1,
                  slash ? o->cases.resume : ".");
         snprintf(o->out, sizeof o->out, "%s", o->cases.resume);
+        if (access(o->out, R_OK | W_OK)) {
+            snprintf(why, why_bytes, "resuming '%.900s': %s", o->out, strerror(errno));
+            return -1;
+        }
     } else {
         char when[32];
         const time_t now = time(NULL);
@@ -267,7 +275,11 @@ static int list_cases(struct options *o, struct sm_bench_cases *list, struct sm_
                       size_t why_bytes)
 {
     const struct sm_timed_options timing = {o->min_time, o->min_time / 2, (size_t)o->repetitions};
-    if (sm_sweep_load(o->sweep_path, &o->choice, list, why, why_bytes)) return -1;
+    /* who names axes means just those, around each family's standard shape */
+    const bool by_hand = (o->choice.override_count || o->choice.shape_of) && !o->sweep && !o->quick && !o->full;
+    if (by_hand ? sm_sweep_parse("", "command line", &o->choice, list, why, why_bytes)
+                : sm_sweep_load(o->sweep_path, &o->choice, list, why, why_bytes))
+        return -1;
     for (size_t i = 0; i < list->count; i++) {
         struct sm_bench_case *c = list->at[i];
         const int matches = sm_gbench_matches(o->flags.filter, c->id, why, why_bytes);

@@ -116,11 +116,13 @@ static int add_variants(const struct sm_sweep_line *line, const struct sm_sweep_
     for (size_t v = 0; v < f->variant_count; v++) {
         c.variant = &f->variants[v];
         if (!variant_wanted(line, c.variant, choice)) continue;
-        c.refused = c.workload->refuse(shape);
-        if (!c.refused && (c.variant->needs & ~choice->features))
-            c.refused = "this CPU lacks the instruction set that it needs";
+        const char *refused = c.workload->refuse(shape);
+        if (!refused && (c.variant->needs & ~choice->features))
+            refused = "this CPU lacks the instruction set that it needs";
         for (size_t t = 0; t < threads->count; t++) {
             c.threads = (size_t)threads->value[t];
+            const bool crowded = choice->hardware_threads && c.threads > choice->hardware_threads;
+            c.refused = refused || !crowded ? refused : "the team is larger than this machine's hardware threads";
             write_id(&c);
             if (add(cases, &c)) {
                 snprintf(why, why_bytes, "no memory for the list of cases");

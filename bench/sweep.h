@@ -58,7 +58,8 @@ struct sm_sweep_choice {
     struct sm_list threads;
     bool cold;
     uint64_t seed;
-    uint32_t features; /* what this CPU may run (cpu.h) */
+    uint32_t features;       /* what this CPU may run (cpu.h) */
+    size_t hardware_threads; /* larger teams are refused; 0: not known */
 };
 
 /* Values for an axis, joining those it has already. -1: too many. */

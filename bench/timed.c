@@ -82,8 +82,10 @@ static void body(struct sm_gbench_state *state, void *user)
     t->next = next;
     if (t->witnesses) sm_witnesses_sample_end(t->witnesses, (double)(sm_clock_ns() - start));
     if (short_of_threads) sm_gbench_skip(state, "OpenMP gave fewer threads than asked for");
-    sm_gbench_counter(state, "ops", c->workload->ops(&c->shape), SM_GBENCH_RATE | SM_GBENCH_EACH_ITERATION);
-    sm_gbench_counter(state, "bytes", c->workload->bytes(&c->shape), SM_GBENCH_RATE | SM_GBENCH_EACH_ITERATION);
+    /* none at 0: the library would print a NaN for their variation, which is no JSON */
+    const double ops = c->workload->ops(&c->shape), bytes = c->workload->bytes(&c->shape);
+    if (ops > 0) sm_gbench_counter(state, "ops", ops, SM_GBENCH_RATE | SM_GBENCH_EACH_ITERATION);
+    if (bytes > 0) sm_gbench_counter(state, "bytes", bytes, SM_GBENCH_RATE | SM_GBENCH_EACH_ITERATION);
 }
 
 static void on_sample(void *user, const struct sm_gbench_sample *s)

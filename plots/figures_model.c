@@ -298,7 +298,8 @@ static void add_tokens(struct sm_drawing *d, const struct sm_result *r, int seri
         if (ns > 0) sorted[good++] = ns;
     }
     qsort(sorted, good, sizeof *sorted, sm_number_order);
-    const double median = sm_result_quantile(sorted, good, 0.5) / 1e6, p95 = sm_result_quantile(sorted, good, 0.95) / 1e6;
+    const double median = sm_result_quantile(sorted, good, 0.5) / 1e6,
+                 p95 = sm_result_quantile(sorted, good, 0.95) / 1e6;
     free(sorted);
     const double threads = sm_result_number(r, "threads");
     char label[96];
