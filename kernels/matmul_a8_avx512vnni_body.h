@@ -1,15 +1,32 @@
 /* matmul_a8_avx512vnni_body.h - group-quantised weights (matmul_tile.h) times int8 rows, with vpdpbusd.
  *
- * Included by one variant, which defines ARGS (its family's argument struct) first. A lane is an output channel. The
- * eight vectors of a block of weights, expanded to unsigned bytes, stay in registers while up to ROWS rows of
- * activations pass by, four values broadcast at a time; integers become floats once a block. What the unsigned bytes
- * are too large by (8 in Q4_0, 128 in Q8_0) is subtracted as that times the group's sum: a sum fits 16 bits, so
- * vpdpwssd does it. No integer saturates: vpdpbusd sums four products of at most 255 * 127 in 32 bits. */
+ * Included by one variant, which defines ARGS (its family's argument struct) first. A lane is an output channel.
+ * Weights are unsigned bytes, expanded once for up to ROWS rows of activations, of which four values at a time are
+ * broadcast; the rows' sums are interleaved, so that none waits for itself. No integer saturates: vpdpbusd adds four
+ * products of at most 255 * 127 to 32 bits. Around the eight vpdpbusd of a block and row stand two multiply-adds and
+ * little else:
+ *
+ *   - a sum starts at MAGIC + what the unsigned weights are too large by (8 in Q4_0, 128 in Q8_0) times -(sum of the
+ *     activations). MAGIC is the bits of 1.5 * 2^23, so that the bits of the result are the float 1.5 * 2^23 + dot:
+ *     |dot| is below 2^22. Hence scale * dot = scale * float - scale * 1.5 * 2^23 is one instruction, rounded once.
+ *   - an offset is one multiply-add with scale_x * sum.
+ *
+ * What this needs of the activations is made for STEP blocks ahead, on the stack. */
 #include <immintrin.h>
+#include <stdalign.h>
 
 #include "matmul_tile.h"
 
-#define ROWS 8
+#define ROWS 12
+#define STEP 16 /* blocks; a vector of floats */
+#define MAGIC 0x4b400000
+
+/* What a step needs of each row, by block: the scales, and the sums' starts or the scaled sums. */
+struct step {
+    alignas(64) float scale[ROWS][STEP];
+    alignas(64) int32_t start[ROWS][STEP];
+    alignas(64) float scaled_sum[ROWS][STEP];
+};
 
 static inline __m512i broadcast32(const void *four)
 {
@@ -23,17 +40,28 @@ static inline __m512 load_halves(const uint8_t *halves)
     return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)halves));
 }
 
-static inline __attribute__((always_inline)) void load_block(__m512i w[8], const uint8_t *quants, size_t quant_bytes)
+/* dot[k] += four weights of each channel times four values of row k, those at x. */
+static inline __attribute__((always_inline)) void dot_four(__m512i *dot, __m512i w, const int8_t *x, size_t in,
+                                                           size_t rows)
 {
-    const __m512i low = _mm512_set1_epi8(15);
-    if (quant_bytes == 32) {
-        for (int j = 0; j < 8; j++) w[j] = _mm512_load_si512(quants + 64 * j);
-        return;
-    }
-    for (int j = 0; j < 4; j++) {
-        const __m512i bytes = _mm512_load_si512(quants + 64 * j);
-        w[j] = _mm512_and_si512(bytes, low);
-        w[4 + j] = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), low);
+#pragma GCC unroll 16
+    for (size_t k = 0; k < rows; k++) dot[k] = _mm512_dpbusd_epi32(dot[k], w, broadcast32(x + k * in));
+}
+
+static inline __attribute__((always_inline)) void step_prepare(struct step *step, const struct sm_a8 *x, size_t at,
+                                                               size_t blocks, size_t count, size_t quant_bytes,
+                                                               int has_offset, size_t rows)
+{
+    const __mmask16 mask = (__mmask16)((1u << count) - 1);
+    for (size_t k = 0; k < rows; k++, at += blocks) {
+        const __m512 scale = _mm512_maskz_loadu_ps(mask, x->scale + at);
+        const __m512i sum = _mm512_maskz_loadu_epi32(mask, x->sum + at);
+        _mm512_store_ps(step->scale[k], scale);
+        if (has_offset)
+            _mm512_store_ps(step->scaled_sum[k], _mm512_mul_ps(scale, _mm512_cvtepi32_ps(sum)));
+        else
+            _mm512_store_si512(step->start[k], _mm512_sub_epi32(_mm512_set1_epi32(MAGIC),
+                                                                _mm512_slli_epi32(sum, quant_bytes == 32 ? 7 : 3)));
     }
 }
 
@@ -42,28 +70,40 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
                                                             size_t quant_bytes, int has_offset, size_t rows)
 {
     const size_t blocks = a->in / SM_GROUP;
-    const uint8_t *scales = tile + sm_tile_scales_at(a->in, quant_bytes);
+    const uint8_t *quants = tile, *scales = tile + sm_tile_scales_at(a->in, quant_bytes);
     const int8_t *x = a->x.q + r * a->in;
-    const float *x_scale = a->x.scale + r * blocks;
-    const int32_t *x_sum = a->x.sum + r * blocks;
-    const __m512i excess = _mm512_set1_epi32(quant_bytes == 32 ? 0xff80 : 0xfff8); /* -128 or -8 in the low word */
+    const __m512i low = _mm512_set1_epi8(15);
+    struct step step;
     __m512 y[ROWS];
-    for (size_t i = 0; i < rows; i++) y[i] = _mm512_setzero_ps();
-    for (size_t b = 0; b < blocks; b++) {
-        __m512i w[8];
-        load_block(w, tile + b * quant_bytes * SM_TILE, quant_bytes);
-        const __m512 d = load_halves(scales + b * (has_offset ? 64 : 32));
-        const __m512 m = has_offset ? load_halves(scales + b * 64 + 32) : _mm512_setzero_ps();
+    for (size_t k = 0; k < rows; k++) y[k] = _mm512_setzero_ps();
+    for (size_t b = 0; b < blocks; b += STEP) {
+        const size_t count = blocks - b < STEP ? blocks - b : STEP;
+        step_prepare(&step, &a->x, r * blocks + b, blocks, count, quant_bytes, has_offset, rows);
+        for (size_t s = 0; s < count; s++, x += SM_GROUP, quants += quant_bytes * SM_TILE) {
+            __m512i dot[ROWS];
+#pragma GCC unroll 16
+            for (size_t k = 0; k < rows; k++)
+                dot[k] = has_offset ? _mm512_set1_epi32(MAGIC) : _mm512_set1_epi32(step.start[k][s]);
 #pragma GCC unroll 8
-        for (size_t i = 0; i < rows; i++) {
-            const int8_t *four = x + i * a->in + b * SM_GROUP;
-            const __m512i sum = broadcast32(&x_sum[i * blocks + b]);
-            __m512i dot = _mm512_setzero_si512();
-            if (!has_offset) dot = _mm512_dpwssd_epi32(dot, sum, excess);
-            for (int j = 0; j < 8; j++) dot = _mm512_dpbusd_epi32(dot, w[j], broadcast32(four + 4 * j));
-            __m512 t = _mm512_mul_ps(d, _mm512_cvtepi32_ps(dot));
-            if (has_offset) t = _mm512_fmadd_ps(m, _mm512_cvtepi32_ps(sum), t);
-            y[i] = _mm512_fmadd_ps(_mm512_set1_ps(x_scale[i * blocks + b]), t, y[i]);
+            for (size_t j = 0; j < quant_bytes / 4; j++) {
+                const __m512i bytes = _mm512_load_si512(quants + 64 * j);
+                if (quant_bytes == 16) {
+                    dot_four(dot, _mm512_and_si512(bytes, low), x + 4 * j, a->in, rows);
+                    dot_four(dot, _mm512_and_si512(_mm512_srli_epi16(bytes, 4), low), x + 16 + 4 * j, a->in, rows);
+                } else {
+                    dot_four(dot, bytes, x + 4 * j, a->in, rows);
+                }
+            }
+            const __m512 d = load_halves(scales);
+            const __m512 d_magic = _mm512_mul_ps(d, _mm512_castsi512_ps(_mm512_set1_epi32(MAGIC)));
+            const __m512 m = has_offset ? load_halves(scales + 32) : d;
+            scales += has_offset ? 64 : 32;
+#pragma GCC unroll 16
+            for (size_t k = 0; k < rows; k++) {
+                const __m512 t = _mm512_fmsub_ps(d, _mm512_castsi512_ps(dot[k]), d_magic);
+                y[k] = _mm512_fmadd_ps(_mm512_set1_ps(step.scale[k][s]), t, y[k]);
+                if (has_offset) y[k] = _mm512_fmadd_ps(_mm512_set1_ps(step.scaled_sum[k][s]), m, y[k]);
+            }
         }
     }
     const __mmask16 mask = a->out - o >= SM_TILE ? 0xffff : (__mmask16)((1u << (a->out - o)) - 1);
@@ -91,6 +131,10 @@ static inline __attribute__((always_inline)) void matmul_tiles(const ARGS *a, st
         case 5: tile_rows(a, tile, r, o, quant_bytes, has_offset, 5); break;
         case 6: tile_rows(a, tile, r, o, quant_bytes, has_offset, 6); break;
         case 7: tile_rows(a, tile, r, o, quant_bytes, has_offset, 7); break;
+        case 8: tile_rows(a, tile, r, o, quant_bytes, has_offset, 8); break;
+        case 9: tile_rows(a, tile, r, o, quant_bytes, has_offset, 9); break;
+        case 10: tile_rows(a, tile, r, o, quant_bytes, has_offset, 10); break;
+        case 11: tile_rows(a, tile, r, o, quant_bytes, has_offset, 11); break;
         default: break;
         }
     }
