@@ -17,6 +17,23 @@ static void rows_pack(void *dst, const void *rows, size_t out, size_t in)
 static const struct sm_layout layout_rows = {
     .name = "rows", .format = SM_FORMAT_F32, .packed_bytes = rows_bytes, .pack = rows_pack};
 
+static size_t tile16_bytes(size_t out, size_t in)
+{
+    return (out + SM_MATMUL_F32_TILE - 1) / SM_MATMUL_F32_TILE * SM_MATMUL_F32_TILE * in * sizeof(float);
+}
+
+static void tile16_pack(void *dst, const void *rows, size_t out, size_t in)
+{
+    const float *from = rows;
+    float *to = dst;
+    for (size_t o = 0; o < out; o += SM_MATMUL_F32_TILE)
+        for (size_t i = 0; i < in; i++)
+            for (size_t k = 0; k < SM_MATMUL_F32_TILE; k++) *to++ = o + k < out ? from[(o + k) * in + i] : 0.0f;
+}
+
+static const struct sm_layout layout_tile16 = {
+    .name = "tile16", .format = SM_FORMAT_F32, .packed_bytes = tile16_bytes, .pack = tile16_pack};
+
 static const struct sm_variant variants[] = {
 #define SM_VARIANT(name, isa, layout, bet) {#name, #isa, SM_NEEDS_##isa, &layout_##layout, sm_matmul_f32_##name, bet},
 #include "matmul_f32/variants.def"

@@ -10,14 +10,20 @@
  *
  * A part is activation rows x output channels. Columns are cut at multiples of SM_MATMUL_F32_GRAIN.
  * The caller promises: rows, out, in >= 1; strides >= widths; y overlaps neither x nor w.
- * Every variant promises |y - exact| <= n u / (1 - n u) S, u = 2^-24, n = in + 3, S = sum over i of |w x| + |bias| + |residual|:
- * any order of summation rounds at most in + 2 times (Higham, Accuracy and Stability, 2nd ed., 3.1). */
+ * Every variant promises: an answer depends neither on the part nor on the other rows, and
+ *
+ *     |y - exact| <= n u / (1 - n u) S + n 2^-149,   u = 2^-24, n = in + 3
+ *     S = sum over i of |w x|, plus |bias| + |residual|
+ *
+ * as any order of summation rounds at most in + 2 times (Higham, Accuracy and Stability, 2nd ed., 3.1); the second
+ * summand is what products may lose among the denormals. */
 #ifndef SM_MATMUL_F32_H
 #define SM_MATMUL_F32_H
 
 #include "registry.h"
 
 #define SM_MATMUL_F32_GRAIN 32
+#define SM_MATMUL_F32_TILE 16 /* channels of a tile of layout tile16: [out / 16][in][16], zeros past out */
 
 struct sm_matmul_f32 {
     float *y;
