@@ -4,7 +4,7 @@
  * Dot tiles read keys as they lie (vectors along head_dim, one reduction for VEC_WIDTH logits) and suit few queries.
  * Outer tiles read a block of keys transposed, or values, and suit many. */
 
-#include "attention_kv.h"
+#include "attention_kv_body.h"
 
 #define BLOCK 64 /* columns worked on at once */
 #define INLINE static inline __attribute__((always_inline))

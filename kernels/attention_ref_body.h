@@ -1,12 +1,12 @@
-/* attention_ref.h - the formula of attention.h in double, one row and head at a time: it defines the answer.
+/* attention_ref_body.h - the formula of attention.h in double, one row and head at a time: it defines the answer.
  *
  * Softmax is summed as it comes, rescaled whenever a larger logit appears. */
-#ifndef SM_ATTENTION_REF_H
-#define SM_ATTENTION_REF_H
+#ifndef SM_ATTENTION_REF_BODY_H
+#define SM_ATTENTION_REF_BODY_H
 
 #include <math.h>
 
-#include "attention_kv.h"
+#include "attention_kv_body.h"
 
 static double attention_ref_logit(const struct sm_attention *a, size_t r, size_t h, size_t j)
 {

@@ -1,4 +1,4 @@
-/* attention_workload.h - the workload of the attention families (workload.h), over the KV type SM_ATTENTION_KV.
+/* attention_workload_body.h - the workload of the attention families (workload.h), over the KV type SM_ATTENTION_KV.
  *
  * RANDOM   queries, keys and values near normal, scale 1 / sqrt(head_dim), all rows real; unused slots hold stale
  *          tokens, as after a longer session: the hardest case for a variant that wants to skip them.
@@ -8,14 +8,14 @@
  * EXTREME  logits in the hundreds, zeros, subnormal halves, saturated int8 and wide slot scales.
  *
  * But for RANDOM some rows are padding, whose answers must only be finite. */
-#ifndef SM_ATTENTION_WORKLOAD_H
-#define SM_ATTENTION_WORKLOAD_H
+#ifndef SM_ATTENTION_WORKLOAD_BODY_H
+#define SM_ATTENTION_WORKLOAD_BODY_H
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "attention_kv.h"
+#include "attention_kv_body.h"
 #include "guard.h"
 #include "mask_build/mask_build.h"
 #include "random.h"
@@ -219,10 +219,12 @@ static const void *prepare(void *work, const struct sm_variant *variant)
     return &k->args;
 }
 
-/* Scratch of error(): one KV head's keys and values, and one row's logits, how far they may be off, and weights. */
+/* Scratch of error(): one KV head's keys and values; and of one row and head the logits, how far they may be off,
+ * and of the columns that weigh anything which they are, their weight, and how far it may be off. */
 struct judge {
     double *key, *value;            /* [columns][head_dim] */
     double *logit, *slack, *weight; /* [columns] */
+    size_t *column;                 /* [columns] */
     double most;                    /* the largest logit */
 };
 
@@ -259,27 +261,34 @@ static double judge_head(const struct work *k, struct judge *judge, size_t r, si
     const size_t columns = a->past + a->now;
     judge_logits(k, judge, r, h);
     double sum = 0, least_sum = 0;
+    size_t heavy = 0; /* columns that weigh anything: below 2^-160 values of 40 are no floats */
     for (size_t j = 0; j < columns; j++) {
-        judge->slack[j] += sm_attention_logit_slack(columns, (double)a->softcap, judge->logit[j], judge->most);
-        judge->weight[j] = exp(judge->logit[j] - judge->most);
-        sum += judge->weight[j];
-        least_sum += judge->weight[j] * exp(-judge->slack[j]);
+        const double weight = exp(judge->logit[j] - judge->most);
+        const double slack =
+            judge->slack[j] + sm_attention_logit_slack(columns, (double)a->softcap, judge->logit[j], judge->most);
+        sum += weight;
+        least_sum += weight * exp(-slack);
+        if (weight < 0x1p-160) continue;
+        judge->weight[heavy] = weight;
+        judge->slack[heavy] = weight * expm1(slack);
+        judge->column[heavy++] = j;
     }
     double worst = 0;
     for (size_t d = 0; d < a->head_dim; d++) {
         double exact = 0, magnitude = 0, value_most = 0, moved = 0;
-        for (size_t j = 0; j < columns; j++) exact += judge->weight[j] * judge->value[j * a->head_dim + d];
+        for (size_t i = 0; i < heavy; i++) exact += judge->weight[i] * judge->value[judge->column[i] * a->head_dim + d];
         exact /= sum;
-        for (size_t j = 0; j < columns; j++) {
-            const double v = judge->value[j * a->head_dim + d];
-            magnitude += judge->weight[j] * fabs(v) / sum;
-            value_most = fmax(value_most, fabs(v));
-            moved += judge->weight[j] * expm1(judge->slack[j]) * fabs(v - exact) / least_sum;
+        for (size_t i = 0; i < heavy; i++) {
+            const double v = judge->value[judge->column[i] * a->head_dim + d];
+            magnitude += judge->weight[i] * fabs(v);
+            value_most = v > value_most ? v : -v > value_most ? -v : value_most;
+            moved += judge->slack[i] * fabs(v - exact);
         }
         const double got = (double)a->out[r * a->out_stride + h * a->head_dim + d], off = fabs(got - exact);
         if ((float)exact == (float)got) continue;
         if (k->regime == SM_REGIME_EXACT || !(off < INFINITY)) return INFINITY;
-        worst = fmax(worst, off / (moved + sm_attention_sum_slack(columns, magnitude + fabs(exact), value_most)));
+        worst = fmax(worst, off / (moved / least_sum +
+                                   sm_attention_sum_slack(columns, magnitude / sum + fabs(exact), value_most)));
     }
     return worst;
 }
@@ -340,9 +349,16 @@ static double error(void *work, const struct sm_variant *variant)
     const struct sm_attention *a = &k->args;
     const size_t columns = a->past + a->now;
     double *scratch = malloc((2 * columns * a->head_dim + 3 * columns) * sizeof *scratch);
-    if (!scratch) return NAN;
-    struct judge judge = {
-        .key = scratch, .value = scratch + columns * a->head_dim, .logit = scratch + 2 * columns * a->head_dim};
+    size_t *column = malloc(columns * sizeof *column);
+    if (!scratch || !column) {
+        free(scratch);
+        free(column);
+        return NAN;
+    }
+    struct judge judge = {.key = scratch,
+                          .value = scratch + columns * a->head_dim,
+                          .logit = scratch + 2 * columns * a->head_dim,
+                          .column = column};
     judge.slack = judge.logit + columns;
     judge.weight = judge.slack + columns;
     const int full = 2.0 * (double)(a->rows * a->heads) * (double)(columns * a->head_dim) <= FULL_CHECK_OPS;
@@ -350,6 +366,7 @@ static double error(void *work, const struct sm_variant *variant)
     double worst = 0;
     for (size_t g = 0; g < a->kv_heads; g++) worst = fmax(worst, judge_group(k, &judge, g, full, &random));
     free(scratch);
+    free(column);
     return worst;
 }
 

@@ -1,14 +1,10 @@
-/* attention_kv.h - a slot of keys or values as floats, for whichever KV type SM_ATTENTION_KV names: 32 (float, and
- * unless defined), 16 (f16) or 8 (int8 with one scale per slot). Plain C, exact: for the reference and the workload. */
-#ifndef SM_ATTENTION_KV_H
-#define SM_ATTENTION_KV_H
+/* attention_kv_body.h - a slot of keys or values as floats, for whichever KV type SM_ATTENTION_KV names: 32 (float),
+ * 16 (f16) or 8 (int8 with one scale per slot). Plain C, exact: for the reference and the workload. */
+#ifndef SM_ATTENTION_KV_BODY_H
+#define SM_ATTENTION_KV_BODY_H
 
 #include "attention.h"
 #include "quant.h"
-
-#ifndef SM_ATTENTION_KV
-#define SM_ATTENTION_KV 32
-#endif
 
 #if SM_ATTENTION_KV == 32
 typedef float attention_element;

@@ -1,0 +1,274 @@
+/* skip_* of the attention families against literal_* of the same instruction set: the same bits, whatever the mask
+ * hides and however large what it hides is; and the hidden values are not read. */
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "attention.h"
+#include "cpu.h"
+#include "quant.h"
+#include "random.h"
+#include "registry.h"
+#include "workload.h"
+
+static const char *const families[] = {"attention_f32", "attention_f16", "attention_i8"};
+static int compared; /* rows, over all tests */
+
+/* The pair of variants of the instruction set, or 0 where this CPU lacks it. */
+static int find_pair(const struct sm_family *f, const char *isa, const struct sm_variant **literal,
+                     const struct sm_variant **skip)
+{
+    char name[64];
+    snprintf(name, sizeof name, "literal_%s", isa);
+    *literal = sm_variant_named(f, name);
+    snprintf(name, sizeof name, "skip_%s", isa);
+    *skip = sm_variant_named(f, name);
+    return *literal && *skip && ((*literal)->needs & ~sm_cpu_features()) == 0;
+}
+
+/* Calls check(family, literal, skip, data) for each pair that this CPU runs. */
+static void each_pair(void (*check)(const struct sm_family *, const struct sm_variant *, const struct sm_variant *))
+{
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+        const struct sm_family *f = sm_family_named(families[i]);
+        static const char *const isas[] = {"avx2", "avx512", "avx512vnni"};
+        for (size_t n = 0; n < sizeof isas / sizeof *isas; n++) {
+            const struct sm_variant *literal, *skip;
+            if (find_pair(f, isas[n], &literal, &skip)) check(f, literal, skip);
+        }
+    }
+}
+
+static int sees_nothing(const struct sm_attention *a, size_t r)
+{
+    for (size_t j = 0; j < a->past + a->now; j++)
+        if (a->mask[r * a->mask_stride + j] > SM_ATTENTION_FORBIDDEN) return 0;
+    return 1;
+}
+
+/* Runs both on the same operands, in `parts` parts; fails unless every row that means something is the same bits. */
+static void compare(const struct sm_attention *args, const struct sm_family *f, const struct sm_shape *shape,
+                    const struct sm_variant *literal, const struct sm_variant *skip, size_t parts, const char *what)
+{
+    struct sm_attention a = *args;
+    const size_t width = a.heads * a.head_dim;
+    float *out = calloc(2 * a.rows * width, sizeof *out);
+    assert_non_null(out);
+    a.out_stride = width;
+    for (int n = 0; n < 2; n++) {
+        a.out = out + (size_t)n * a.rows * width;
+        for (size_t i = 0; i < parts; i++) (n ? skip : literal)->fn(&a, f->split(shape, parts, i));
+    }
+    for (size_t r = 0; r < a.rows; r++) {
+        const float *x = out + r * width, *y = x + a.rows * width;
+        if (sees_nothing(&a, r)) {
+            for (size_t i = 0; i < width; i++)
+                if (!isfinite(x[i]) || !isfinite(y[i])) fail_msg("%s: a row that sees nothing is not finite", what);
+        } else if (memcmp(x, y, width * sizeof *x)) {
+            size_t i = 0;
+            while (!memcmp(x + i, y + i, sizeof *x)) i++;
+            fail_msg("%s/%s, %s: row %zu element %zu is %.9g, literally %.9g", f->name, skip->name, what, r, i,
+                     (double)y[i], (double)x[i]);
+        } else {
+            compared++;
+        }
+    }
+    free(out);
+}
+
+static struct sm_shape shape_of(int64_t rows, int64_t max_seq, int64_t head_dim, int64_t heads, int64_t kv_heads,
+                                int64_t valid, int64_t window, int64_t softcap)
+{
+    return (struct sm_shape){{rows, max_seq, head_dim, heads, kv_heads, valid, window, softcap}};
+}
+
+static void same_bits_over_shapes(const struct sm_family *f, const struct sm_variant *literal,
+                                  const struct sm_variant *skip)
+{
+    const struct sm_workload *w = sm_workload_named(f->name);
+    struct sm_random r = {7};
+    for (int n = 0; n < 160; n++) {
+        static const int64_t head_dims[] = {8, 24, 64, 64, 128, 256, 512};
+        static const int64_t groups[] = {1, 2, 3, 4, 8};
+        static const int64_t seqs[] = {1, 7, 64, 65, 128, 200, 320, 577};
+        const int64_t max_seq = seqs[sm_random_below(&r, 8)];
+        const int64_t rows = n % 4 == 0   ? max_seq
+                             : n % 4 == 1 ? 1
+                                          : 1 + (int64_t)sm_random_below(&r, (uint32_t)(max_seq < 70 ? max_seq : 70));
+        const int64_t kv_heads = 1 + (int64_t)sm_random_below(&r, 3);
+        const int64_t window = sm_random_below(&r, 3) ? 0 : 1 + (int64_t)sm_random_below(&r, 200);
+        const struct sm_shape shape = shape_of(
+            rows, max_seq, head_dims[sm_random_below(&r, 7)], kv_heads * groups[sm_random_below(&r, 5)], kv_heads,
+            (int64_t)sm_random_below(&r, (uint32_t)(max_seq - rows + 1)), window, sm_random_below(&r, 4) ? 0 : 30);
+        void *work = w->create(&shape, (enum sm_regime)(n % SM_REGIME_COUNT), (uint64_t)n);
+        assert_non_null(work);
+        const struct sm_attention *args = w->prepare(work, literal);
+        char what[160];
+        snprintf(what, sizeof what, "rows=%d max_seq=%d head_dim=%d heads=%d kv_heads=%d valid=%d window=%d n=%d",
+                 (int)shape.dim[0], (int)shape.dim[1], (int)shape.dim[2], (int)shape.dim[3], (int)shape.dim[4],
+                 (int)shape.dim[5], (int)shape.dim[6], n);
+        compare(args, f, &shape, literal, skip, 1 + sm_random_below(&r, 3), what);
+        w->destroy(work);
+    }
+}
+
+/* Other masks than the usual: hidden by less than 104, by no more than a hair, by very much, and rows that see
+ * nothing between rows that see something. */
+static void same_bits_over_masks(const struct sm_family *f, const struct sm_variant *literal,
+                                 const struct sm_variant *skip)
+{
+    static const float fills[] = {-64, -65, -90, -104, -105, -112, -120, -1e6f, -3e38f};
+    const struct sm_workload *w = sm_workload_named(f->name);
+    const struct sm_shape shape = shape_of(40, 400, 64, 6, 2, 100, 0, 0);
+    void *work = w->create(&shape, SM_REGIME_RANDOM, 3);
+    assert_non_null(work);
+    struct sm_attention a = *(const struct sm_attention *)w->prepare(work, literal);
+    const float *given = a.mask;
+    float *mask = malloc(a.rows * a.mask_stride * sizeof *mask);
+    assert_non_null(mask);
+    a.mask = mask;
+    for (size_t n = 0; n < sizeof fills / sizeof *fills; n++) {
+        for (size_t i = 0; i < a.rows * a.mask_stride; i++) mask[i] = given[i] < 0 ? fills[n] : given[i];
+        for (size_t r = 3; r < a.rows; r += 7)
+            for (size_t j = 0; j < a.past + a.now; j++) mask[r * a.mask_stride + j] = fills[n];
+        compare(&a, f, &shape, literal, skip, 2, "other masks");
+    }
+    free(mask);
+    w->destroy(work);
+}
+
+/* A copy of the past keys in which slot `slot` of KV head 0 is `times` the query of row 0, head 0. */
+static void *keys_with(const struct sm_attention *a, const char *family, size_t slot, float times, float *scale)
+{
+    const size_t size = !strcmp(family, "attention_f32") ? 4 : !strcmp(family, "attention_f16") ? 2 : 1;
+    const size_t elements = a->kv_heads * a->k_past.head_stride;
+    void *keys = malloc(elements * size);
+    assert_non_null(keys);
+    memcpy(keys, a->k_past.data, elements * size);
+    float most = 0;
+    for (size_t d = 0; d < a->head_dim; d++) most = fmaxf(most, fabsf(a->q[d] * times));
+    for (size_t d = 0; d < a->head_dim; d++) {
+        const float x = a->q[d] * times;
+        const size_t i = slot * a->head_dim + d;
+        if (size == 4) ((float *)keys)[i] = x;
+        if (size == 2) ((uint16_t *)keys)[i] = sm_f32_to_f16(x);
+        if (size == 1) ((int8_t *)keys)[i] = (int8_t)(most > 0 ? lrintf(x / most * 127) : 0);
+    }
+    *scale = most / 127;
+    return keys;
+}
+
+/* A hidden key grows until its logit leaks through the mask. Below, at and above where it does, skip must see it. */
+static void a_leaking_key_is_seen(const struct sm_family *f, const struct sm_variant *literal,
+                                  const struct sm_variant *skip)
+{
+    const struct sm_workload *w = sm_workload_named(f->name);
+    const struct sm_shape shape = shape_of(1, 512, 64, 3, 1, 100, 0, 0);
+    void *work = w->create(&shape, SM_REGIME_RANDOM, 5);
+    assert_non_null(work);
+    const struct sm_attention *given = w->prepare(work, literal);
+    struct sm_attention a = *given;
+    float query_square = 0, *scales = malloc(511 * sizeof *scales), hidden[64], leaking[64];
+    assert_non_null(scales);
+    for (size_t d = 0; d < 64; d++) query_square += a.q[d] * a.q[d];
+    for (float logit = 0; logit <= 160; logit += 0.5f) {
+        float scale;
+        void *keys = keys_with(given, f->name, 300, logit / (query_square * a.scale), &scale);
+        a.k_past.data = keys;
+        if (given->k_past.scale) {
+            memcpy(scales, given->k_past.scale, 511 * sizeof *scales);
+            scales[300] = scale;
+            a.k_past.scale = scales;
+        }
+        compare(&a, f, &shape, literal, skip, 1, "a leaking key");
+        a.out = logit == 0 ? hidden : leaking;
+        a.heads = 1;
+        if (logit == 0 || logit == 160) skip->fn(&a, sm_part_whole(1, 1));
+        a.heads = 3;
+        free(keys);
+    }
+    float moved = 0;
+    for (size_t d = 0; d < 64; d++) moved = fmaxf(moved, fabsf(hidden[d] - leaking[d]));
+    assert_true(moved > 0.1f); /* else the key never leaked, and this test shows nothing */
+    free(scales);
+    w->destroy(work);
+}
+
+/* Whether the variant can do without the values from slot 512 on, which lie in a page that may not be touched. */
+static int runs_without_hidden_values(const struct sm_attention *a, const struct sm_variant *variant, size_t bytes)
+{
+    const size_t element = bytes / (a->past * a->head_dim), seen = 512 * a->head_dim * element;
+    uint8_t *values = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(values != MAP_FAILED);
+    memcpy(values, a->v_past.data, seen);
+    assert_int_equal(mprotect(values + seen, bytes - seen, PROT_NONE), 0);
+    struct sm_attention b = *a;
+    b.v_past.data = values;
+    fflush(NULL);
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (!freopen("/dev/null", "w", stderr)) _exit(1); /* a sanitizer would report the fault that we want */
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        variant->fn(&b, sm_part_whole(b.rows, b.heads));
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    munmap(values, bytes);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void hidden_values_are_not_read(const struct sm_family *f, const struct sm_variant *literal,
+                                       const struct sm_variant *skip)
+{
+    const struct sm_workload *w = sm_workload_named(f->name);
+    const size_t element = !strcmp(f->name, "attention_f32") ? 4 : !strcmp(f->name, "attention_f16") ? 2 : 1;
+    static const int64_t rows[] = {1, 64};
+    for (size_t n = 0; n < 2; n++) {
+        const struct sm_shape shape = shape_of(rows[n], 4096 + rows[n], 64, 3, 1, 512, 0, 0);
+        void *work = w->create(&shape, SM_REGIME_RANDOM, 11);
+        assert_non_null(work);
+        const struct sm_attention *a = w->prepare(work, skip);
+        assert_int_equal(a->past, 4096);
+        assert_true(runs_without_hidden_values(a, skip, 4096 * 64 * element));
+        assert_false(runs_without_hidden_values(a, literal, 4096 * 64 * element));
+        w->destroy(work);
+    }
+}
+
+#define EACH_PAIR(check)                                                                                               \
+    static void each_##check(void **state)                                                                             \
+    {                                                                                                                  \
+        (void)state;                                                                                                   \
+        each_pair(check);                                                                                              \
+    }
+EACH_PAIR(same_bits_over_shapes)
+EACH_PAIR(same_bits_over_masks)
+EACH_PAIR(a_leaking_key_is_seen)
+EACH_PAIR(hidden_values_are_not_read)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_same_bits_over_shapes),
+        cmocka_unit_test(each_same_bits_over_masks),
+        cmocka_unit_test(each_a_leaking_key_is_seen),
+        cmocka_unit_test(each_hidden_values_are_not_read),
+    };
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    printf("%d rows had the same bits\n", compared);
+    return failed;
+}
