@@ -88,6 +88,10 @@ static void check_variant(const struct sm_family *f, const struct sm_workload *w
                           uint64_t seed, int shapes)
 {
     struct sm_random r = {seed ^ 0xf00d};
+    struct sm_shape usual = {{0}};
+    for (size_t d = 0; d < f->dim_count; d++) usual.dim[d] = f->dims[d].standard;
+    for (int regime = 0; regime < SM_REGIME_COUNT && !w->refuse(&usual); regime++)
+        check_one(f, w, v, regime, &usual, seed, 2);
     for (int n = 0; n < shapes; n++) {
         struct sm_shape shape = {{0}};
         int tries = 0;

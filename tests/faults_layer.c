@@ -1,0 +1,321 @@
+/* Planted faults: for each a broken kernel that the workload of its family must find, in error or damage.
+ *
+ * Most are the reference called with one argument wrong; a fault that passes in every regime fails the test. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "argmax/argmax.h"
+#include "cache_write_f16/cache_write_f16.h"
+#include "cache_write_f32/cache_write_f32.h"
+#include "cache_write_i8/cache_write_i8.h"
+#include "embedding_f32/embedding_f32.h"
+#include "embedding_q4_0/embedding_q4_0.h"
+#include "embedding_q4_1/embedding_q4_1.h"
+#include "embedding_q8_0/embedding_q8_0.h"
+#include "gated_gelu/gated_gelu.h"
+#include "gated_silu/gated_silu.h"
+#include "quant.h"
+#include "rmsnorm/rmsnorm.h"
+#include "rope/rope.h"
+#include "softcap_argmax/softcap_argmax.h"
+#include "softcap_f32/softcap_f32.h"
+#include "workload.h"
+
+/* Defines the fault `name`: the kernel `run` with its arguments `a` after `change`. Off by one goes down: below an
+ * operand lie guard bytes, above it a page that faults. */
+#define FAULT(name, type, run, change)                                                                                 \
+    static void name(const void *args, struct sm_part part)                                                            \
+    {                                                                                                                  \
+        type changed = *(const type *)args, *a = &changed;                                                             \
+        change;                                                                                                        \
+        run(a, part);                                                                                                  \
+    }
+
+FAULT(softcap_scale, struct sm_softcap_f32, sm_softcap_f32_ref, a->cap *= 1.00001f)
+FAULT(softcap_column, struct sm_softcap_f32, sm_softcap_f32_ref, a->x--)
+FAULT(softcap_last_block, struct sm_softcap_f32, sm_softcap_f32_ref, part.col_end -= 16)
+FAULT(softcap_absent, struct sm_softcap_f32, sm_softcap_f32_ref, a->cap = 0x1p60f)
+FAULT(softcap_argmax_last_block, struct sm_softcap_argmax, sm_softcap_argmax_ref, a->cols -= 16)
+
+/* The first of the largest y: where tanh saturates that is not the largest x. */
+static void softcap_argmax_of_y(const void *args, struct sm_part part)
+{
+    const struct sm_softcap_argmax *a = args;
+    sm_softcap_argmax_ref(args, part);
+    const struct sm_argmax of_y = {
+        .index = a->index, .x = a->y, .x_stride = a->y_stride, .rows = a->rows, .cols = a->cols};
+    sm_argmax_ref(&of_y, part);
+}
+
+FAULT(argmax_last_column, struct sm_argmax, sm_argmax_ref, a->cols--)
+FAULT(argmax_off_by_one, struct sm_argmax, sm_argmax_ref, (a->x++, a->cols--))
+
+static void argmax_last_of_equals(const void *args, struct sm_part part)
+{
+    const struct sm_argmax *a = args;
+    for (size_t r = part.row_begin; r < part.row_end; r++) {
+        const float *x = a->x + r * a->x_stride;
+        size_t best = 0;
+        for (size_t c = 1; c < a->cols; c++)
+            if (x[c] >= x[best]) best = c;
+        a->index[r] = (int32_t)best;
+    }
+}
+
+#define CACHE_FAULTS(type, layout)                                                                                     \
+    FAULT(type##_slot_above##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->slot++)            \
+    FAULT(type##_slot_below##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->slot--)            \
+    FAULT(type##_row##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->first = 0)                \
+    FAULT(type##_last_block##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, part.row_end -= 8)    \
+    FAULT(type##_one_more##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout,                         \
+          (a->first--, a->slot--, part.row_end++))                                                                     \
+    FAULT(type##_column##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->x--)                   \
+    FAULT(type##_head##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout,                             \
+          a->head_stride = a->slots * a->head_dim)
+CACHE_FAULTS(f32, )
+CACHE_FAULTS(f32, _transposed)
+CACHE_FAULTS(f16, )
+CACHE_FAULTS(f16, _transposed)
+CACHE_FAULTS(i8, )
+CACHE_FAULTS(i8, _transposed)
+
+/* What happens to the elements and the scale of each slot after a right write; v is the stored element. */
+#define AFTER_WRITE(name, type, element, change)                                                                       \
+    static void name(const void *args, struct sm_part part)                                                            \
+    {                                                                                                                  \
+        const struct sm_cache_write *a = args;                                                                         \
+        sm_cache_write_##type##_ref(args, part);                                                                       \
+        for (size_t g = part.col_begin; g < part.col_end; g++)                                                         \
+            for (size_t i = part.row_begin; i < part.row_end; i++) {                                                   \
+                element *v = (element *)a->cache + g * a->head_stride + (a->slot + i) * a->head_dim;                   \
+                const float *x = a->x + (a->first + i) * a->x_stride + g * a->head_dim;                                \
+                float *scale = a->scale ? a->scale + g * a->scale_stride + a->slot + i : NULL;                         \
+                (void)v, (void)x, (void)scale;                                                                         \
+                for (size_t c = 0; c < a->head_dim; c++) change;                                                       \
+            }                                                                                                          \
+    }
+AFTER_WRITE(f16_truncates, f16, uint16_t, {
+    const float back = sm_f16_to_f32(v[c]);
+    if (fabsf(back) > fabsf(x[c])) v[c]--;
+})
+AFTER_WRITE(i8_scale, i8, int8_t, *scale = *scale > 0 ? nextafterf(*scale, 1) : 0)
+AFTER_WRITE(i8_truncates, i8, int8_t, v[c] = (int8_t)(*scale > 0 ? x[c] / *scale : 0))
+AFTER_WRITE(i8_ties_away, i8, int8_t, v[c] = (int8_t)(*scale > 0 ? roundf(x[c] / *scale) : 0))
+AFTER_WRITE(
+    i8_halves, i8, int8_t, if (c < a->head_dim / 2) {
+        const int8_t kept = v[c];
+        v[c] = v[c + a->head_dim / 2];
+        v[c + a->head_dim / 2] = kept;
+    })
+
+FAULT(rmsnorm_no_eps, struct sm_rmsnorm, sm_rmsnorm_ref, a->eps *= 0.9f)
+FAULT(rmsnorm_weight_column, struct sm_rmsnorm, sm_rmsnorm_ref, a->w -= a->w ? 1 : 0)
+FAULT(rmsnorm_last_block, struct sm_rmsnorm, sm_rmsnorm_ref, a->cols -= 16)
+
+/* All columns are written, but the mean leaves the last one out. */
+static void rmsnorm_mean(const void *args, struct sm_part part)
+{
+    const struct sm_rmsnorm *a = args;
+    struct sm_rmsnorm fewer = *a;
+    fewer.cols--;
+    float last[64];
+    for (size_t r = part.row_begin; r < part.row_end; r++) last[r] = a->x[r * a->x_stride + fewer.cols];
+    sm_rmsnorm_ref(&fewer, part);
+    for (size_t r = part.row_begin; r < part.row_end; r++)
+        a->y[r * a->y_stride + fewer.cols] = last[r] * (a->w ? a->w[fewer.cols] : 1);
+}
+
+FAULT(rope_position, struct sm_rope, sm_rope_ref, (a->cos -= a->head_dim / 2, a->sin -= a->head_dim / 2))
+FAULT(rope_tables_swapped, struct sm_rope, sm_rope_ref, const float *kept = a->cos; (a->cos = a->sin, a->sin = kept))
+FAULT(rope_last_head, struct sm_rope, sm_rope_ref, part.col_end--)
+
+/* Turned the other way: the halves of a pair exchanged. */
+static void rope_halves(const void *args, struct sm_part part)
+{
+    const struct sm_rope *a = args;
+    float back[4096];
+    struct sm_rope turned = *a;
+    for (size_t i = 0; i < a->rows * (a->head_dim / 2); i++) back[i] = -a->sin[i];
+    turned.sin = back;
+    sm_rope_ref(&turned, part);
+}
+
+FAULT(gated_swapped, struct sm_gated, sm_gated_silu_ref, const float *kept = a->gate;
+      const size_t stride = a->gate_stride;
+      (a->gate = a->up, a->gate_stride = a->up_stride, a->up = kept, a->up_stride = stride))
+FAULT(gated_up_column, struct sm_gated, sm_gated_silu_ref, a->up--)
+FAULT(gated_last_block, struct sm_gated, sm_gated_silu_ref, part.col_end -= 16)
+FAULT(gelu_is_silu, struct sm_gated, sm_gated_silu_ref, (void)a)
+
+/* The approximation x sigmoid(1.702 x), which some call gelu. */
+static void gelu_by_sigmoid(const void *args, struct sm_part part)
+{
+    const struct sm_gated *a = args;
+    for (size_t r = part.row_begin; r < part.row_end; r++)
+        for (size_t c = part.col_begin; c < part.col_end; c++) {
+            const float x = a->gate[r * a->gate_stride + c];
+            a->y[r * a->y_stride + c] = x / (1 + expf(-1.702f * x)) * a->up[r * a->up_stride + c];
+        }
+}
+
+FAULT(embedding_scale, struct sm_embedding, sm_embedding_f32_ref, a->scale = nextafterf(a->scale, 2))
+FAULT(embedding_last_block, struct sm_embedding, sm_embedding_q8_0_ref, a->cols -= 32)
+
+static void embedding_token(const void *args, struct sm_part part)
+{
+    struct sm_embedding a = *(const struct sm_embedding *)args;
+    int32_t token[64];
+    for (size_t r = 0; r < a.rows; r++) token[r] = a.token[r] ? a.token[r] - 1 : 1;
+    a.token = token;
+    sm_embedding_q4_1_ref(&a, part);
+}
+
+/* Each y of a right answer changed: b is its block's scale, times the scale of the call. */
+#define AFTER_EMBEDDING(name, format, change)                                                                          \
+    static void name(const void *args, struct sm_part part)                                                            \
+    {                                                                                                                  \
+        const struct sm_embedding *a = args;                                                                           \
+        sm_embedding_##format##_ref(args, part);                                                                       \
+        for (size_t r = part.row_begin; r < part.row_end; r++)                                                         \
+            for (size_t c = 0; c < a->cols; c++) {                                                                     \
+                const struct sm_block_##format *b =                                                                    \
+                    (const struct sm_block_##format *)a->table + ((size_t)a->token[r] * a->cols + c) / SM_GROUP;       \
+                float *y = a->y + r * a->y_stride + c;                                                                 \
+                const float unit = sm_f16_to_f32(b->d) * a->scale;                                                     \
+                (void)unit;                                                                                            \
+                change;                                                                                                \
+            }                                                                                                          \
+    }
+AFTER_EMBEDDING(q4_0_offset, q4_0, *y += unit)
+AFTER_EMBEDDING(
+    q4_0_halves, q4_0, if (c % 32 < 16) {
+        const float kept = *y;
+        *y = y[16];
+        y[16] = kept;
+    })
+AFTER_EMBEDDING(q4_1_no_minimum, q4_1, *y -= sm_f16_to_f32(b->m) * a->scale)
+AFTER_EMBEDDING(q8_0_next_scale, q8_0, *y *= c + 32 < a->cols ? sm_f16_to_f32(b[1].d) / sm_f16_to_f32(b->d) : 1)
+
+static const struct fault {
+    const char *family, *name;
+    sm_kernel_fn *run;
+    int transposed;
+} faults[] = {
+#define CAUGHT(family, run)                                                                                            \
+    {                                                                                                                  \
+#family, #run, run, 0                                                                                          \
+    }
+#define CAUGHT_CACHE(type)                                                                                             \
+    CAUGHT(cache_write_##type, type##_slot_above), CAUGHT(cache_write_##type, type##_slot_below),                      \
+        CAUGHT(cache_write_##type, type##_row), CAUGHT(cache_write_##type, type##_last_block),                         \
+        CAUGHT(cache_write_##type, type##_one_more), CAUGHT(cache_write_##type, type##_column),                        \
+        CAUGHT(cache_write_##type, type##_head)
+#define CAUGHT_TRANSPOSED(type)                                                                                        \
+    {"cache_write_" #type, #type "_slot_above transposed", type##_slot_above_transposed, 1},                           \
+        {"cache_write_" #type, #type "_slot_below transposed", type##_slot_below_transposed, 1},                       \
+        {"cache_write_" #type, #type "_row transposed", type##_row_transposed, 1},                                     \
+        {"cache_write_" #type, #type "_last_block transposed", type##_last_block_transposed, 1},                       \
+        {"cache_write_" #type, #type "_one_more transposed", type##_one_more_transposed, 1},                           \
+        {"cache_write_" #type, #type "_column transposed", type##_column_transposed, 1},                               \
+        {"cache_write_" #type, #type "_head transposed", type##_head_transposed, 1},                                   \
+        {"cache_write_" #type, #type " in the other layout", sm_cache_write_##type##_ref, 1},                          \
+    {                                                                                                                  \
+        "cache_write_" #type, #type " in the other layout", sm_cache_write_##type##_ref_transposed, 0                  \
+    }
+    CAUGHT(softcap_f32, softcap_scale),
+    CAUGHT(softcap_f32, softcap_column),
+    CAUGHT(softcap_f32, softcap_last_block),
+    CAUGHT(softcap_f32, softcap_absent),
+    CAUGHT(softcap_argmax, softcap_argmax_last_block),
+    CAUGHT(softcap_argmax, softcap_argmax_of_y),
+    CAUGHT(argmax, argmax_last_column),
+    CAUGHT(argmax, argmax_off_by_one),
+    CAUGHT(argmax, argmax_last_of_equals),
+    CAUGHT_CACHE(f32),
+    CAUGHT_TRANSPOSED(f32),
+    CAUGHT_CACHE(f16),
+    CAUGHT_TRANSPOSED(f16),
+    CAUGHT(cache_write_f16, f16_truncates),
+    CAUGHT_CACHE(i8),
+    CAUGHT_TRANSPOSED(i8),
+    CAUGHT(cache_write_i8, i8_scale),
+    CAUGHT(cache_write_i8, i8_truncates),
+    CAUGHT(cache_write_i8, i8_ties_away),
+    CAUGHT(cache_write_i8, i8_halves),
+    CAUGHT(rmsnorm, rmsnorm_no_eps),
+    CAUGHT(rmsnorm, rmsnorm_weight_column),
+    CAUGHT(rmsnorm, rmsnorm_last_block),
+    CAUGHT(rmsnorm, rmsnorm_mean),
+    CAUGHT(rope, rope_position),
+    CAUGHT(rope, rope_tables_swapped),
+    CAUGHT(rope, rope_last_head),
+    CAUGHT(rope, rope_halves),
+    CAUGHT(gated_silu, gated_swapped),
+    CAUGHT(gated_silu, gated_up_column),
+    CAUGHT(gated_silu, gated_last_block),
+    CAUGHT(gated_gelu, gelu_is_silu),
+    CAUGHT(gated_gelu, gelu_by_sigmoid),
+    CAUGHT(embedding_f32, embedding_scale),
+    CAUGHT(embedding_q8_0, embedding_last_block),
+    CAUGHT(embedding_q4_1, embedding_token),
+    CAUGHT(embedding_q4_0, q4_0_offset),
+    CAUGHT(embedding_q4_0, q4_0_halves),
+    CAUGHT(embedding_q4_1, q4_1_no_minimum),
+    CAUGHT(embedding_q8_0, q8_0_next_scale),
+};
+
+/* A shape with a tail in every axis, and room around the slots that are written. */
+static struct sm_shape shape_of(const struct sm_family *f)
+{
+    static const struct {
+        const char *axis;
+        int64_t value;
+    } values[] = {{"rows", 11}, {"max_seq", 40}, {"head_dim", 20}, {"kv_heads", 3},
+                  {"valid", 5}, {"cols", 96},    {"heads", 3},     {"vocab", 50}};
+    struct sm_shape shape = {{0}};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        const int d = sm_dim_index(f, values[i].axis);
+        if (d >= 0) shape.dim[d] = values[i].value;
+    }
+    return shape;
+}
+
+/* Whether the workload finds the kernel wrong in this regime; -1 when there is no memory. */
+static int found(const struct fault *fault, enum sm_regime regime, uint64_t seed)
+{
+    const struct sm_family *f = sm_family_named(fault->family);
+    const struct sm_workload *w = sm_workload_named(fault->family);
+    const struct sm_variant *v = sm_variant_named(f, fault->transposed ? "ref_transposed" : "ref");
+    const struct sm_shape shape = shape_of(f);
+    void *work = w->create(&shape, regime, seed);
+    const void *args = work ? w->prepare(work, v) : NULL;
+    int answer = -1;
+    if (args) {
+        fault->run(args, f->split(&shape, 1, 0));
+        answer = !(w->error(work, v) <= 1) || w->damage(work);
+    }
+    w->destroy(work);
+    return answer;
+}
+
+int main(void)
+{
+    static const char *const regimes[SM_REGIME_COUNT] = {"random", "exact", "extreme"};
+    int missed = 0;
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        const struct fault *fault = &faults[i];
+        int times = 0;
+        printf("%-16s %-28s", fault->family, fault->name);
+        for (int regime = 0; regime < SM_REGIME_COUNT; regime++) {
+            int of_regime = 0;
+            for (uint64_t seed = 2; seed < 10; seed++) of_regime += found(fault, (enum sm_regime)regime, seed) == 1;
+            printf(" %s %d/8", regimes[regime], of_regime);
+            times += of_regime;
+        }
+        printf("%s\n", times ? "" : " MISSED");
+        missed += !times;
+    }
+    printf("%zu planted faults, %d missed\n", sizeof faults / sizeof *faults, missed);
+    return missed != 0;
+}
