@@ -76,6 +76,11 @@ const int32_t *golden_ints(const struct golden *golden, const char *tensor, size
     return elements(golden, tensor, "I32", rank, sizes);
 }
 
+const uint8_t *golden_bytes(const struct golden *golden, const char *tensor, size_t rank, size_t *sizes)
+{
+    return elements(golden, tensor, "U8", rank, sizes);
+}
+
 double golden_number(const struct golden *golden, const char *key)
 {
     const json_t *value = json_object_get(golden->facts, key);

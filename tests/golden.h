@@ -24,6 +24,8 @@ void golden_close(struct golden *golden);
 const float *golden_floats(const struct golden *golden, const char *tensor, size_t rank, size_t *sizes);
 const int32_t *golden_ints(const struct golden *golden, const char *tensor, size_t rank, size_t *sizes);
 
+const uint8_t *golden_bytes(const struct golden *golden, const char *tensor, size_t rank, size_t *sizes);
+
 /* A number of the JSON file. */
 double golden_number(const struct golden *golden, const char *key);
 
