@@ -54,13 +54,15 @@ static inline __m256 sm_scale_avx2(__m256 x, __m256i n)
 
 static inline __m256 sm_exp_avx2(__m256 x)
 {
-    /* Operand order: min and max give their second operand when one is NaN. */
-    x = _mm256_max_ps(_mm256_set1_ps(-104), _mm256_min_ps(_mm256_set1_ps(89), x));
+    /* Lanes below -104 compute exp(0) and are cleared: a product that underflows costs a hundred cycles. NaN is not
+     * below anything, and min gives its second operand when one is NaN. */
+    const __m256 keep = _mm256_cmp_ps(x, _mm256_set1_ps(-104), _CMP_NLT_UQ);
+    x = _mm256_and_ps(keep, _mm256_min_ps(_mm256_set1_ps(89), x));
     __m256i n;
     const __m256 p = sm_exp_reduced_avx2(x, &n);
     /* In two steps, of which only the second can leave the normal range and round. */
     const __m256i half = _mm256_srai_epi32(n, 1);
-    return sm_scale_avx2(sm_scale_avx2(p, half), _mm256_sub_epi32(n, half));
+    return _mm256_and_ps(keep, sm_scale_avx2(sm_scale_avx2(p, half), _mm256_sub_epi32(n, half)));
 }
 
 static inline __m256 sm_tanh_avx2(__m256 x)

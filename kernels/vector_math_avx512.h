@@ -34,11 +34,12 @@ static inline __m512 sm_exp_reduced_avx512(__m512 x, __m512 *n)
 
 static inline __m512 sm_exp_avx512(__m512 x)
 {
-    /* Operand order: min and max give their second operand when one is NaN. */
-    x = _mm512_max_ps(_mm512_set1_ps(-104), _mm512_min_ps(_mm512_set1_ps(89), x));
+    /* Lanes below -104 are left out and cleared: a product that underflows costs a hundred cycles. NaN is not below
+     * anything, and min gives its second operand when one is NaN. */
+    const __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-104), _CMP_NLT_UQ);
     __m512 n;
-    const __m512 p = sm_exp_reduced_avx512(x, &n);
-    return _mm512_scalef_ps(p, n); /* rounds once, also to a denormal */
+    const __m512 p = sm_exp_reduced_avx512(_mm512_maskz_min_ps(keep, _mm512_set1_ps(89), x), &n);
+    return _mm512_maskz_scalef_ps(keep, p, n); /* rounds once, also to a denormal */
 }
 
 static inline __m512 sm_tanh_avx512(__m512 x)
