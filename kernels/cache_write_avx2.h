@@ -16,22 +16,48 @@ static inline const float *sm_cache_row(const struct sm_cache_write *a, size_t i
     return a->x + (a->first + i) * a->x_stride + g * a->head_dim;
 }
 
-/* i8: the scale of row i goes out, what brings it to -127..127 comes back. */
-static inline float sm_cache_scale_avx2(const struct sm_cache_write *a, size_t i, size_t g)
+/* max |x| of one head of one row, in the eight lanes that are still to be compared. */
+static inline __m256 sm_largest_lanes_avx2(const float *x, size_t n)
 {
-    const float *x = sm_cache_row(a, i, g);
     const __m256 sign_bit = _mm256_set1_ps(-0.0f);
     __m256 most = _mm256_setzero_ps();
     size_t c = 0;
-    for (; c + 8 <= a->head_dim; c += 8) most = _mm256_max_ps(most, _mm256_andnot_ps(sign_bit, _mm256_loadu_ps(x + c)));
-    if (c < a->head_dim) {
-        const __m256i lanes = sm_first_lanes_avx2(a->head_dim - c);
+    for (; c + 8 <= n; c += 8) most = _mm256_max_ps(most, _mm256_andnot_ps(sign_bit, _mm256_loadu_ps(x + c)));
+    if (c < n) {
+        const __m256i lanes = sm_first_lanes_avx2(n - c);
         most = _mm256_max_ps(most, _mm256_andnot_ps(sign_bit, _mm256_maskload_ps(x + c, lanes)));
     }
-    float largest = sm_max_of_lanes_avx2(most);
-    if (largest < SM_CACHE_WRITE_LEAST) largest = 0;
-    a->scale[g * a->scale_stride + a->slot + i] = largest / 127;
-    return largest > 0 ? 127 / largest : 0;
+    return most;
+}
+
+/* max of pairs of lanes: a and b interleaved, half as many lanes of each. */
+static inline __m256 sm_fold_avx2(__m256 a, __m256 b)
+{
+    return _mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+}
+
+/* i8: the scales of rows i to i + n, n <= 8, go out; what brings each row to -127..127 goes to factor. Eight rows
+ * share their comparisons across lanes and their divisions. */
+static inline void sm_cache_scales_avx2(const struct sm_cache_write *a, size_t i, size_t n, size_t g, float factor[8])
+{
+    __m256 m[8];
+    for (size_t r = 0; r < 8; r++)
+        m[r] = r < n ? sm_largest_lanes_avx2(sm_cache_row(a, i + r, g), a->head_dim) : _mm256_setzero_ps();
+    const __m256 m01 = sm_fold_avx2(m[0], m[1]), m23 = sm_fold_avx2(m[2], m[3]);
+    const __m256 m45 = sm_fold_avx2(m[4], m[5]), m67 = sm_fold_avx2(m[6], m[7]);
+    const __m256 m0123 = _mm256_max_ps(_mm256_shuffle_ps(m01, m23, 0x44), _mm256_shuffle_ps(m01, m23, 0xee));
+    const __m256 m4567 = _mm256_max_ps(_mm256_shuffle_ps(m45, m67, 0x44), _mm256_shuffle_ps(m45, m67, 0xee));
+    __m256 largest =
+        _mm256_max_ps(_mm256_permute2f128_ps(m0123, m4567, 0x20), _mm256_permute2f128_ps(m0123, m4567, 0x31));
+    const __m256 some = _mm256_cmp_ps(largest, _mm256_set1_ps(SM_CACHE_WRITE_LEAST), _CMP_GE_OQ);
+    const __m256 unit = _mm256_set1_ps(127);
+    largest = _mm256_and_ps(largest, some);
+    _mm256_storeu_ps(factor, _mm256_and_ps(some, _mm256_div_ps(unit, largest)));
+    float *scale = a->scale + g * a->scale_stride + a->slot + i;
+    if (n == 8)
+        _mm256_storeu_ps(scale, _mm256_div_ps(largest, unit));
+    else
+        _mm256_maskstore_ps(scale, sm_first_lanes_avx2(n), _mm256_div_ps(largest, unit));
 }
 
 /* Elements c to c + n, n < 8, of row i, `apart` elements from each other. */
@@ -44,20 +70,29 @@ static inline __attribute__((always_inline)) void sm_store_few_avx2(uint8_t *to,
     for (size_t j = 0; j < n; j++) memcpy(to + j * apart * element_bytes, few + j * element_bytes, element_bytes);
 }
 
+/* Row i of one head, slot-major. */
+static inline __attribute__((always_inline)) void sm_cache_row_avx2(const struct sm_cache_write *a, size_t i, size_t g,
+                                                                    float factor, size_t element_bytes,
+                                                                    sm_store8_fn *store8)
+{
+    const float *x = sm_cache_row(a, i, g);
+    uint8_t *to = (uint8_t *)a->cache + (g * a->head_stride + (a->slot + i) * a->head_dim) * element_bytes;
+    size_t c = 0;
+    for (; c + 8 <= a->head_dim; c += 8) store8(to + c * element_bytes, _mm256_loadu_ps(x + c), _mm256_set1_ps(factor));
+    if (c < a->head_dim)
+        sm_store_few_avx2(to + c * element_bytes, 1, x + c, a->head_dim - c, factor, element_bytes, store8);
+}
+
 static inline __attribute__((always_inline)) void sm_cache_rows_avx2(const struct sm_cache_write *a,
                                                                      struct sm_part part, size_t element_bytes,
                                                                      int scaled, sm_store8_fn *store8)
 {
-    for (size_t i = part.row_begin; i < part.row_end; i++)
+    for (size_t i = part.row_begin; i < part.row_end; i += 8)
         for (size_t g = part.col_begin; g < part.col_end; g++) {
-            const float *x = sm_cache_row(a, i, g);
-            const float factor = scaled ? sm_cache_scale_avx2(a, i, g) : 1;
-            uint8_t *to = (uint8_t *)a->cache + (g * a->head_stride + (a->slot + i) * a->head_dim) * element_bytes;
-            size_t c = 0;
-            for (; c + 8 <= a->head_dim; c += 8)
-                store8(to + c * element_bytes, _mm256_loadu_ps(x + c), _mm256_set1_ps(factor));
-            if (c < a->head_dim)
-                sm_store_few_avx2(to + c * element_bytes, 1, x + c, a->head_dim - c, factor, element_bytes, store8);
+            const size_t rows = part.row_end - i < 8 ? part.row_end - i : 8;
+            float factor[8] = {0};
+            if (scaled) sm_cache_scales_avx2(a, i, rows, g, factor);
+            for (size_t r = 0; r < rows; r++) sm_cache_row_avx2(a, i + r, g, factor[r], element_bytes, store8);
         }
 }
 
@@ -81,32 +116,50 @@ static inline void sm_columns_avx2(__m256 v[8], const float *x, size_t stride)
     }
 }
 
-/* Blocks of rows, so that their inputs stay in L1 while every column of them is stored; in a block eight columns of
- * eight rows are turned at a time, and each column's stores fill whole cache lines one after another. */
+/* Eight columns, from c on, of rows i to i + 8. */
+static inline __attribute__((always_inline)) void sm_cache_turn_avx2(const struct sm_cache_write *a, size_t i, size_t g,
+                                                                     size_t c, const float factor[8],
+                                                                     size_t element_bytes, sm_store8_fn *store8)
+{
+    uint8_t *to = (uint8_t *)a->cache + (g * a->head_stride + c * a->slots + a->slot + i) * element_bytes;
+    __m256 column[8];
+    sm_columns_avx2(column, sm_cache_row(a, i, g) + c, a->x_stride);
+    for (size_t j = 0; j < 8; j++) store8(to + j * a->slots * element_bytes, column[j], _mm256_loadu_ps(factor));
+}
+
+/* Rows that are no eight, or columns from c on: scattered one by one. */
+static inline __attribute__((always_inline)) void sm_cache_scatter_avx2(const struct sm_cache_write *a, size_t i,
+                                                                        size_t g, size_t c, float factor,
+                                                                        size_t element_bytes, sm_store8_fn *store8)
+{
+    uint8_t *to = (uint8_t *)a->cache + (g * a->head_stride + a->slot + i) * element_bytes;
+    for (; c < a->head_dim; c += 8)
+        sm_store_few_avx2(to + c * a->slots * element_bytes, a->slots, sm_cache_row(a, i, g) + c,
+                          a->head_dim - c < 8 ? a->head_dim - c : 8, factor, element_bytes, store8);
+}
+
+/* Eight columns of eight rows are turned at a time, the two that share a cache line of inputs one after the other:
+ * rows lie a power of two apart, and would not stay in L1 until the rest of their lines is needed. The stores of each
+ * column fill its cache lines from block to block. */
 static inline __attribute__((always_inline)) void sm_cache_columns_avx2(const struct sm_cache_write *a,
                                                                         struct sm_part part, size_t element_bytes,
                                                                         int scaled, sm_store8_fn *store8)
 {
     enum { BLOCK = 64 };
-    float factor[BLOCK];
+    const size_t turned = a->head_dim / 8 * 8;
+    float factor[BLOCK] = {0};
     for (size_t g = part.col_begin; g < part.col_end; g++)
         for (size_t block = part.row_begin; block < part.row_end; block += BLOCK) {
             const size_t rows = part.row_end - block < BLOCK ? part.row_end - block : BLOCK, whole = rows / 8 * 8;
-            uint8_t *to = (uint8_t *)a->cache + (g * a->head_stride + a->slot + block) * element_bytes;
-            for (size_t i = 0; i < rows; i++) factor[i] = scaled ? sm_cache_scale_avx2(a, block + i, g) : 1;
-            size_t c = 0;
-            for (; c + 8 <= a->head_dim && whole; c += 8)
+            for (size_t i = 0; scaled && i < rows; i += 8)
+                sm_cache_scales_avx2(a, block + i, rows - i < 8 ? rows - i : 8, g, factor + i);
+            for (size_t c = 0; c < turned; c += 16)
                 for (size_t i = 0; i < whole; i += 8) {
-                    __m256 column[8];
-                    sm_columns_avx2(column, sm_cache_row(a, block + i, g) + c, a->x_stride);
-                    for (size_t j = 0; j < 8; j++)
-                        store8(to + ((c + j) * a->slots + i) * element_bytes, column[j], _mm256_loadu_ps(factor + i));
+                    sm_cache_turn_avx2(a, block + i, g, c, factor + i, element_bytes, store8);
+                    if (c + 8 < turned) sm_cache_turn_avx2(a, block + i, g, c + 8, factor + i, element_bytes, store8);
                 }
             for (size_t i = 0; i < rows; i++)
-                for (size_t from = i < whole ? c : 0; from < a->head_dim; from += 8)
-                    sm_store_few_avx2(
-                        to + (from * a->slots + i) * element_bytes, a->slots, sm_cache_row(a, block + i, g) + from,
-                        a->head_dim - from < 8 ? a->head_dim - from : 8, factor[i], element_bytes, store8);
+                sm_cache_scatter_avx2(a, block + i, g, i < whole ? turned : 0, factor[i], element_bytes, store8);
         }
 }
 

@@ -6,15 +6,16 @@
  * y may be gate or up. A part is rows x columns; columns are cut at multiples of 32.
  * Both are gate * up / (1 + exp(-u)), with u = x, or u = 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form, rearranged so
  * that nothing cancels at negative gates.
- * Every variant promises |y - exact| <= (8 + 8 |u|) * 2^-24 |exact| + 2^-120 |up| + 2^-149: exp is within 1 ulp
- * (2 * 2^-24), sum, quotient and two products are four more, rounding u itself moves exp by up to 6 * 2^-24 |u|; where
- * exp overflows a result below 2^-121 |up| becomes 0. */
+ * Every variant promises |y - exact| <= (8 + 8 |u|) * 2^-24 |exact| + 2^-100 |up| + 2^-149: exp is within 1 ulp
+ * (2 * 2^-24), sum, quotient and two products are four more, rounding u itself moves exp by up to 6 * 2^-24 |u|; below
+ * u = -SM_GATED_NOTHING, where the activation is under 2^-101, it may be 0. */
 #ifndef SM_GATED_H
 #define SM_GATED_H
 
 #include "registry.h"
 
 #define SM_GATED_GRAIN 32
+#define SM_GATED_NOTHING 75.0f        /* 75 exp(-75) < 2^-101 */
 #define SM_GELU_U1 1.5957691216057308 /* 2 sqrt(2/pi) */
 #define SM_GELU_U3 0.044715
 

@@ -114,7 +114,7 @@ static double error(void *work, const struct sm_variant *variant)
         for (size_t c = (size_t)(k->seed + r) % step; c < k->args.cols; c += step) {
             const double x = (double)gate[c], u = gated_u(x), exact = x / (1 + exp(-u)) * (double)up[c];
             const double tolerance =
-                (8 + 8 * fabs(u)) * 0x1p-24 * fabs(exact) + 0x1p-120 * fabs((double)up[c]) + 0x1p-149;
+                (8 + 8 * fabs(u)) * 0x1p-24 * fabs(exact) + 0x1p-100 * fabs((double)up[c]) + 0x1p-149;
             const double e = sm_judge(y[c], exact, tolerance, k->regime);
             if (e > worst) worst = e;
         }
