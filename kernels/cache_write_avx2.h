@@ -36,13 +36,20 @@ static inline __m256 sm_fold_avx2(__m256 a, __m256 b)
     return _mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
 }
 
-/* i8: the scales of rows i to i + n, n <= 8, go out; what brings each row to -127..127 goes to factor. Eight rows
- * share their comparisons across lanes and their divisions. */
-static inline void sm_cache_scales_avx2(const struct sm_cache_write *a, size_t i, size_t n, size_t g, float factor[8])
+/* i8: the scale of row i goes out, what brings the row to -127..127 comes back. */
+static inline float sm_cache_scale_avx2(const struct sm_cache_write *a, size_t i, size_t g)
+{
+    float largest = sm_max_of_lanes_avx2(sm_largest_lanes_avx2(sm_cache_row(a, i, g), a->head_dim));
+    if (largest < SM_CACHE_WRITE_LEAST) largest = 0;
+    a->scale[g * a->scale_stride + a->slot + i] = largest / 127;
+    return largest > 0 ? 127 / largest : 0;
+}
+
+/* The same for rows i to i + 8, which share their comparisons across lanes and their divisions. */
+static inline void sm_cache_eight_scales_avx2(const struct sm_cache_write *a, size_t i, size_t g, float factor[8])
 {
     __m256 m[8];
-    for (size_t r = 0; r < 8; r++)
-        m[r] = r < n ? sm_largest_lanes_avx2(sm_cache_row(a, i + r, g), a->head_dim) : _mm256_setzero_ps();
+    for (size_t r = 0; r < 8; r++) m[r] = sm_largest_lanes_avx2(sm_cache_row(a, i + r, g), a->head_dim);
     const __m256 m01 = sm_fold_avx2(m[0], m[1]), m23 = sm_fold_avx2(m[2], m[3]);
     const __m256 m45 = sm_fold_avx2(m[4], m[5]), m67 = sm_fold_avx2(m[6], m[7]);
     const __m256 m0123 = _mm256_max_ps(_mm256_shuffle_ps(m01, m23, 0x44), _mm256_shuffle_ps(m01, m23, 0xee));
@@ -52,12 +59,18 @@ static inline void sm_cache_scales_avx2(const struct sm_cache_write *a, size_t i
     const __m256 some = _mm256_cmp_ps(largest, _mm256_set1_ps(SM_CACHE_WRITE_LEAST), _CMP_GE_OQ);
     const __m256 unit = _mm256_set1_ps(127);
     largest = _mm256_and_ps(largest, some);
+    _mm256_storeu_ps(a->scale + g * a->scale_stride + a->slot + i, _mm256_div_ps(largest, unit));
     _mm256_storeu_ps(factor, _mm256_and_ps(some, _mm256_div_ps(unit, largest)));
-    float *scale = a->scale + g * a->scale_stride + a->slot + i;
-    if (n == 8)
-        _mm256_storeu_ps(scale, _mm256_div_ps(largest, unit));
-    else
-        _mm256_maskstore_ps(scale, sm_first_lanes_avx2(n), _mm256_div_ps(largest, unit));
+}
+
+/* i8: the scales of rows i to i + n, n <= 8. */
+static inline void sm_cache_scales_avx2(const struct sm_cache_write *a, size_t i, size_t n, size_t g, float factor[8])
+{
+    if (n == 8) {
+        sm_cache_eight_scales_avx2(a, i, g, factor);
+        return;
+    }
+    for (size_t r = 0; r < n; r++) factor[r] = sm_cache_scale_avx2(a, i + r, g);
 }
 
 /* Elements c to c + n, n < 8, of row i, `apart` elements from each other. */
