@@ -1,6 +1,7 @@
 /* Group files: a few lines of words; hostile until shown otherwise. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "counter_step.h"
@@ -75,4 +76,10 @@ int sm_counter_group_load(const char *path, struct sm_counter_group *group, char
     if (!wrong) return 0;
     snprintf(why, why_bytes, "cannot use line %d of the counter group '%s': %s", number, path, wrong);
     return -1;
+}
+
+const char *sm_counter_folder(void)
+{
+    const char *chosen = getenv("SLOTMARK_COUNTERS");
+    return chosen && *chosen ? chosen : SM_COUNTER_FOLDER;
 }

@@ -41,6 +41,23 @@ int sm_papi_start(char *why, size_t why_bytes)
     return papi_ready ? 0 : -1;
 }
 
+const char *sm_counters_papi(char *text, size_t bytes)
+{
+    char why[160];
+    int n = snprintf(text, bytes, "PAPI %d.%d.%d", PAPI_VERSION_MAJOR(PAPI_VERSION), PAPI_VERSION_MINOR(PAPI_VERSION),
+                     PAPI_VERSION_REVISION(PAPI_VERSION));
+    if (sm_papi_start(why, sizeof why)) {
+        snprintf(text + n, bytes - (size_t)n, ": %s", why);
+        return text;
+    }
+    for (int i = 0; i < PAPI_num_components(); i++) {
+        const PAPI_component_info_t *c = PAPI_get_component_info(i);
+        if (c && !strcmp(c->name, "perf_event") && c->disabled)
+            snprintf(text + n, bytes - (size_t)n, ": off on this CPU (%.80s)", c->disabled_reason);
+    }
+    return text;
+}
+
 /* Naming and querying succeed for presets that this CPU does not map; only both together say "mapped". */
 int sm_papi_code(const char *name, int *code)
 {

@@ -71,6 +71,9 @@ struct sm_counter_group {
 /* Reads profiles/counters/NAME.group. -1 with a sentence that names file and line. */
 int sm_counter_group_load(const char *path, struct sm_counter_group *group, char *why, size_t why_bytes);
 
+/* The folder of the groups: the environment's SLOTMARK_COUNTERS, else the one the program was built with. */
+const char *sm_counter_folder(void);
+
 /* What the probe found. */
 struct sm_counter {
     const char *name, *unit;
@@ -98,6 +101,9 @@ void sm_counters_close(struct sm_counter_thread *thread);
 /* Adds every counter to a record, values being differences of two reads. scope: "thread 0", "team". */
 void sm_counters_record(const struct sm_counters *counters, const double *values, const char *scope,
                         struct sm_record *record);
+
+/* "PAPI 7.0.0", and why it counts nothing on this CPU where it says so. Starts PAPI. */
+const char *sm_counters_papi(char *text, size_t bytes);
 
 /* Whether the kernel shows a PMU at all, for messages; the probe alone decides. */
 int sm_counters_pmu_visible(void);

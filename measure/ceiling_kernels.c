@@ -1,0 +1,214 @@
+/* Raw assembly, so that no compiler reorders, folds or widens what is being measured; it needs no ISA flags,
+ * only a check that the CPU has the instructions. */
+#include "ceiling_kernels.h"
+
+#include <string.h>
+
+#include "machine.h"
+
+static const char *const levels[] = {"any", "avx2", "avx512", "avx512vnni", NULL};
+
+static int level(const char *name)
+{
+    int i = 0;
+    while (levels[i] && strcmp(levels[i], name)) i++;
+    return i;
+}
+
+int sm_scheme_runs(const struct sm_scheme *scheme)
+{
+    return level(sm_machine_isa()) >= level(scheme->isa);
+}
+
+#if defined(__x86_64__)
+
+#define VECTORS                                                                                                        \
+    "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",         \
+        "xmm13", "xmm14", "xmm15"
+
+/* 16 vectors an iteration; `at` says what is done with register v and the n-th vector of width w from here. */
+#define EIGHT(at, w, n)                                                                                                \
+    at(0, w, n + 0) at(1, w, n + 1) at(2, w, n + 2) at(3, w, n + 3) at(4, w, n + 4) at(5, w, n + 5) at(6, w, n + 6)    \
+        at(7, w, n + 7)
+#define TEXT(x) #x
+#define OFFSET(w, n) TEXT((n)*w) "(%[p])"
+#define BEYOND(w, n) TEXT((n)*w) "(%[q])"
+
+#define MEMORY_FN(suffix, w, end)                                                                                      \
+    static void read_##suffix(const char *p, size_t bytes)                                                             \
+    {                                                                                                                  \
+        __asm__ volatile("1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(LOAD_##suffix, w, 8) "addq %[step], %[p]\n\t"       \
+                                                                                        "subq %[step], %[n]\n\t"       \
+                                                                                        "jnz 1b\n\t" end               \
+                         : [p] "+r"(p), [n] "+r"(bytes)                                                                \
+                         : [step] "i"(16 * w)                                                                          \
+                         : "cc", "memory", VECTORS);                                                                   \
+    }                                                                                                                  \
+    static void write_##suffix(char *p, size_t bytes)                                                                  \
+    {                                                                                                                  \
+        __asm__ volatile("1:\n\t" EIGHT(STORE_##suffix, w, 0) EIGHT(STORE_##suffix, w, 8) "addq %[step], %[p]\n\t"     \
+                                                                                          "subq %[step], %[n]\n\t"     \
+                                                                                          "jnz 1b\n\t" end             \
+                         : [p] "+r"(p), [n] "+r"(bytes)                                                                \
+                         : [step] "i"(16 * w)                                                                          \
+                         : "cc", "memory", VECTORS);                                                                   \
+    }                                                                                                                  \
+    static void stream_##suffix(char *p, size_t bytes)                                                                 \
+    {                                                                                                                  \
+        __asm__ volatile("1:\n\t" EIGHT(STREAM_##suffix, w, 0) EIGHT(STREAM_##suffix, w, 8) "addq %[step], %[p]\n\t"   \
+                                                                                            "subq %[step], %[n]\n\t"   \
+                                                                                            "jnz 1b\n\tsfence\n\t" end \
+                         : [p] "+r"(p), [n] "+r"(bytes)                                                                \
+                         : [step] "i"(16 * w)                                                                          \
+                         : "cc", "memory", VECTORS);                                                                   \
+    }                                                                                                                  \
+    static void copy_##suffix(const char *p, char *q, size_t bytes)                                                    \
+    {                                                                                                                  \
+        __asm__ volatile("1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(PUT_##suffix, w, 0) EIGHT(LOAD_##suffix, w, 8)      \
+                             EIGHT(PUT_##suffix, w, 8) "addq %[step], %[p]\n\t"                                        \
+                                                       "addq %[step], %[q]\n\t"                                        \
+                                                       "subq %[step], %[n]\n\t"                                        \
+                                                       "jnz 1b\n\t" end                                                \
+                         : [p] "+r"(p), [q] "+r"(q), [n] "+r"(bytes)                                                   \
+                         : [step] "i"(16 * w)                                                                          \
+                         : "cc", "memory", VECTORS);                                                                   \
+    }
+
+#define LOAD_sse(v, w, n) "movaps " OFFSET(w, n) ", %%xmm" TEXT(v) "\n\t"
+#define STORE_sse(v, w, n) "movaps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define STREAM_sse(v, w, n) "movntps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define PUT_sse(v, w, n) "movaps %%xmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
+#define LOAD_avx2(v, w, n) "vmovaps " OFFSET(w, n) ", %%ymm" TEXT(v) "\n\t"
+#define STORE_avx2(v, w, n) "vmovaps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define STREAM_avx2(v, w, n) "vmovntps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define PUT_avx2(v, w, n) "vmovaps %%ymm" TEXT(v) ", " BEYOND(w, n) "\n\t"
+#define LOAD_avx512(v, w, n) "vmovaps " OFFSET(w, n) ", %%zmm" TEXT(v) "\n\t"
+#define STORE_avx512(v, w, n) "vmovaps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define STREAM_avx512(v, w, n) "vmovntps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define PUT_avx512(v, w, n) "vmovaps %%zmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
+
+MEMORY_FN(sse, 16, "")
+MEMORY_FN(avx2, 32, "vzeroupper\n\t")
+MEMORY_FN(avx512, 64, "vzeroupper\n\t")
+
+static const struct {
+    void (*read)(const char *p, size_t bytes);
+    void (*write)(char *p, size_t bytes);
+    void (*stream)(char *p, size_t bytes);
+    void (*copy)(const char *p, char *q, size_t bytes);
+} loops[] = {{read_sse, write_sse, stream_sse, copy_sse},
+             {read_avx2, write_avx2, stream_avx2, copy_avx2},
+             {read_avx512, write_avx512, stream_avx512, copy_avx512},
+             {read_avx512, write_avx512, stream_avx512, copy_avx512}};
+
+uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes)
+{
+    const int l = level(sm_machine_isa());
+    for (uint64_t i = 0; i < passes; i++) switch (kind) {
+        case SM_MEMORY_READ: loops[l].read(memory, bytes); break;
+        case SM_MEMORY_WRITE: loops[l].write(memory, bytes); break;
+        case SM_MEMORY_STREAM: loops[l].stream(memory, bytes); break;
+        default: loops[l].copy(memory, memory + bytes / 2, bytes / 2); break;
+        }
+    return passes * bytes;
+}
+
+/* Twelve sums, more than latency x units of any CPU so far needs; operands are zero, which no CPU skips. */
+#define TWELVE(op) op(0) op(1) op(2) op(3) op(4) op(5) op(6) op(7) op(8) op(9) op(10) op(11)
+#define SCHEME(fn, zero, op, end)                                                                                      \
+    static void fn(uint64_t rounds)                                                                                    \
+    {                                                                                                                  \
+        __asm__ volatile(zero "1:\n\t" TWELVE(op) "decq %[n]\n\t"                                                      \
+                                                  "jnz 1b\n\t" end                                                     \
+                         : [n] "+r"(rounds)                                                                            \
+                         :                                                                                             \
+                         : "cc", VECTORS);                                                                             \
+    }
+#define ZERO_SSE                                                                                                       \
+    ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"                                                                 \
+    "xorps %%xmm\\i, %%xmm\\i\n\t"                                                                                     \
+    ".endr\n\t"
+#define ZERO_AVX                                                                                                       \
+    ".irp i,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n\t"                                                                 \
+    "vxorps %%ymm\\i, %%ymm\\i, %%ymm\\i\n\t"                                                                          \
+    ".endr\n\t"
+#define END_AVX "vzeroupper\n\t"
+
+#define MULADD_SSE(i)                                                                                                  \
+    "movaps %%xmm12, %%xmm14\n\t"                                                                                      \
+    "mulps %%xmm13, %%xmm14\n\t"                                                                                       \
+    "addps %%xmm14, %%xmm" #i "\n\t"
+#define FMA_AVX2(i) "vfmadd231ps %%ymm12, %%ymm13, %%ymm" #i "\n\t"
+#define FMA_AVX512(i) "vfmadd231ps %%zmm12, %%zmm13, %%zmm" #i "\n\t"
+#define MADD_AVX2(i)                                                                                                   \
+    "vpmaddwd %%ymm12, %%ymm13, %%ymm14\n\t"                                                                           \
+    "vpaddd %%ymm14, %%ymm" #i ", %%ymm" #i "\n\t"
+#define MADD_AVX512(i)                                                                                                 \
+    "vpmaddwd %%zmm12, %%zmm13, %%zmm14\n\t"                                                                           \
+    "vpaddd %%zmm14, %%zmm" #i ", %%zmm" #i "\n\t"
+#define MADDUBS_AVX2(i)                                                                                                \
+    "vpmaddubsw %%ymm12, %%ymm13, %%ymm14\n\t"                                                                         \
+    "vpmaddwd %%ymm14, %%ymm15, %%ymm14\n\t"                                                                           \
+    "vpaddd %%ymm14, %%ymm" #i ", %%ymm" #i "\n\t"
+#define MADDUBS_AVX512(i)                                                                                              \
+    "vpmaddubsw %%zmm12, %%zmm13, %%zmm14\n\t"                                                                         \
+    "vpmaddwd %%zmm14, %%zmm15, %%zmm14\n\t"                                                                           \
+    "vpaddd %%zmm14, %%zmm" #i ", %%zmm" #i "\n\t"
+#define DPBUSD_AVX512(i) "vpdpbusd %%zmm12, %%zmm13, %%zmm" #i "\n\t"
+
+SCHEME(muladd_sse, ZERO_SSE, MULADD_SSE, "")
+SCHEME(fma_avx2, ZERO_AVX, FMA_AVX2, END_AVX)
+SCHEME(fma_avx512, ZERO_AVX, FMA_AVX512, END_AVX)
+SCHEME(madd_avx2, ZERO_AVX, MADD_AVX2, END_AVX)
+SCHEME(madd_avx512, ZERO_AVX, MADD_AVX512, END_AVX)
+SCHEME(maddubs_avx2, ZERO_AVX, MADDUBS_AVX2, END_AVX)
+SCHEME(maddubs_avx512, ZERO_AVX, MADDUBS_AVX512, END_AVX)
+SCHEME(dpbusd_avx512, ZERO_AVX, DPBUSD_AVX512, END_AVX)
+
+static const struct sm_scheme schemes[] = {
+    {"fma_f32_any", "any", muladd_sse, 12 * 4},
+    {"fma_f32_avx2", "avx2", fma_avx2, 12 * 8},
+    {"fma_f32_avx512", "avx512", fma_avx512, 12 * 16},
+    {"madd_i16_avx2", "avx2", madd_avx2, 12 * 16},
+    {"madd_i16_avx512", "avx512", madd_avx512, 12 * 32},
+    {"maddubs_i8_avx2", "avx2", maddubs_avx2, 12 * 32},
+    {"maddubs_i8_avx512", "avx512", maddubs_avx512, 12 * 64},
+    {"dpbusd_i8_avx512vnni", "avx512vnni", dpbusd_avx512, 12 * 64},
+};
+
+const struct sm_scheme *sm_scheme_at(size_t i)
+{
+    return i < sizeof schemes / sizeof *schemes ? &schemes[i] : NULL;
+}
+
+#else
+
+uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes)
+{
+    volatile uint64_t sink = 0;
+    for (uint64_t i = 0; i < passes; i++) {
+        uint64_t sum = 0, word;
+        switch (kind) {
+        case SM_MEMORY_READ:
+            for (size_t b = 0; b < bytes; b += sizeof word) {
+                memcpy(&word, memory + b, sizeof word);
+                sum |= word;
+            }
+            sink = sum;
+            break;
+        case SM_MEMORY_COPY: memcpy(memory + bytes / 2, memory, bytes / 2); break;
+        default: memset(memory, (int)(i & 1), bytes); break;
+        }
+        __asm__ volatile("" : : "r"(memory) : "memory");
+    }
+    (void)sink;
+    return passes * bytes;
+}
+
+const struct sm_scheme *sm_scheme_at(size_t i)
+{
+    (void)i;
+    return NULL;
+}
+
+#endif

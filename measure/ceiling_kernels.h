@@ -1,0 +1,26 @@
+/* ceiling_kernels.h - the loops that ceilings are measured with. */
+#ifndef SM_CEILING_KERNELS_H
+#define SM_CEILING_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum sm_memory_kind { SM_MEMORY_READ, SM_MEMORY_WRITE, SM_MEMORY_COPY, SM_MEMORY_STREAM, SM_MEMORY_KINDS };
+
+/* Passes over `bytes` (a multiple of 2048) at memory, 64-byte aligned, by the widest vectors of this CPU. A
+ * copy goes from the first half to the second. Returns the bytes it moved. */
+uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes);
+
+/* One way to multiply and add. */
+struct sm_scheme {
+    const char *name; /* "fma_f32_avx2" */
+    const char *isa;  /* the level it needs */
+    void (*run)(uint64_t rounds);
+    double multiply_adds; /* a round */
+};
+/* NULL past the end; none where no loop is written for this architecture. */
+const struct sm_scheme *sm_scheme_at(size_t i);
+/* 1 when this CPU can run it. */
+int sm_scheme_runs(const struct sm_scheme *scheme);
+
+#endif

@@ -1,0 +1,238 @@
+#include "ceilings.h"
+
+#include <math.h>
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ceiling_kernels.h"
+#include "clock.h"
+#include "machine.h"
+
+enum { GRAIN = 2048, SLICES = 4, MIB = 1 << 20, TEAM_MOST = SM_PIN_MOST };
+
+static const char *const kinds[] = {"read", "write", "copy", "stream"};
+
+/* A team at work: each worker has its share of the memory, or the same scheme. */
+struct team {
+    int threads;
+    const struct sm_pin *pin; /* NULL: stay where the system puts us */
+    char *memory;
+    size_t share; /* bytes from one worker's memory to the next one's */
+};
+
+struct job {
+    const struct sm_scheme *scheme; /* NULL: memory */
+    enum sm_memory_kind kind;
+    size_t bytes;  /* of each worker, in one repetition */
+    size_t slices; /* the repetitions take turns over so many pieces of memory */
+    uint64_t passes;
+    int repetitions; /* one more is made, and dropped */
+};
+
+static void do_job(const struct job *job, char *memory)
+{
+    if (job->scheme)
+        job->scheme->run(job->passes);
+    else
+        sm_memory_run(job->kind, memory, job->bytes, job->passes);
+}
+
+/* Best of the repetitions; a repetition takes as long as its slowest worker. */
+static double run_team(struct team *team, const struct job *job)
+{
+    double best = INFINITY, slowest = 0;
+#pragma omp parallel num_threads(team->threads)
+    {
+        const int t = omp_get_thread_num();
+        char why[128];
+        cpu_set_t before;
+        const int pinned =
+            team->pin && !sched_getaffinity(0, sizeof before, &before) && !sm_pin_self(team->pin, t, why, sizeof why);
+        for (int r = 0; r <= job->repetitions; r++) {
+#pragma omp single
+            slowest = 0;
+            const uint64_t start = sm_clock_ns();
+            do_job(job, team->memory + (size_t)t * team->share + (size_t)r % job->slices * job->bytes);
+            const double ns = (double)(sm_clock_ns() - start);
+#pragma omp critical(sm_ceilings)
+            slowest = fmax(slowest, ns);
+#pragma omp barrier
+#pragma omp single
+            if (r > 0) best = fmin(best, slowest);
+        }
+        if (pinned) sched_setaffinity(0, sizeof before, &before);
+    }
+    return best;
+}
+
+/* How many passes fill the time, by one worker alone: more until a tenth of it is seen. */
+static uint64_t passes_for(const struct team *team, struct job job, double want_ns)
+{
+    for (job.passes = 1; job.passes < 1u << 30; job.passes *= 4) {
+        const uint64_t start = sm_clock_ns();
+        do_job(&job, team->memory);
+        const double ns = (double)(sm_clock_ns() - start);
+        if (ns >= want_ns / 10) return (uint64_t)fmax(1, (double)job.passes * want_ns / ns);
+    }
+    return job.passes;
+}
+
+static struct sm_ceiling *add(struct sm_ceilings *out, const char *unit, int threads)
+{
+    struct sm_ceiling *c = &out->item[out->count++];
+    *c = (struct sm_ceiling){.value = NAN, .unit = unit, .threads = threads};
+    return c;
+}
+
+struct level {
+    const char *name;
+    size_t bytes;  /* of each worker; 0: there is no such level, or nobody knows its size */
+    size_t slices; /* a repetition takes one of so many parts, which is enough when all of it is far away */
+    const char *why;
+};
+
+static size_t round_down(size_t bytes)
+{
+    return bytes / GRAIN * GRAIN;
+}
+
+/* Working sets that fit well into a level and miss the one before. */
+static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_effort effort)
+{
+    const struct sm_machine *m = sm_machine();
+    const char *unknown = "the kernel does not show a cache of this level";
+    const size_t l3_share = threads ? m->l3_bytes / threads : 0;
+    level[0] = (struct level){"l1", round_down(m->l1d_bytes / 4 * 3), 1, unknown};
+    level[1] = (struct level){"l2", round_down(m->l2_bytes / 2), 1, unknown};
+    level[2] = (struct level){"l3", round_down(l3_share / 2 < 32 * MIB ? l3_share / 2 : 32 * MIB), 1, unknown};
+    if (m->l3_bytes && level[2].bytes < 2 * m->l2_bytes)
+        level[2] = (struct level){"l3", 0, 1, "a thread's share of the last cache is no larger than its own cache"};
+
+    const size_t last = m->l3_bytes ? m->l3_bytes : m->l2_bytes * threads;
+    size_t all = last * (effort == SM_CEILINGS_FULL ? 4 : 2);
+    if (all < 128 * (size_t)MIB) all = 128 * (size_t)MIB;
+    level[3] = (struct level){"dram", round_down(all / threads / SLICES) * SLICES, SLICES, NULL};
+    if (m->memory_bytes && all > m->memory_bytes / 3)
+        level[3] = (struct level){"dram", 0, 1, "the memory is too small to go beyond the last cache"};
+}
+
+static void measure_level(struct sm_ceilings *out, struct team *team, const struct level *level,
+                          enum sm_ceilings_effort effort)
+{
+    const double want_ns = effort == SM_CEILINGS_FULL ? 20e6 : 2e6;
+    for (int k = 0; k < SM_MEMORY_KINDS; k++) {
+        const int beyond = !strcmp(level->name, "dram");
+        if (k == SM_MEMORY_STREAM && !beyond) continue; /* goes past the caches whatever its size */
+        struct sm_ceiling *c = add(out, "B/s", team->threads);
+        snprintf(c->name, sizeof c->name, "%s_%s", level->name, kinds[k]);
+        c->why = level->why;
+        if (!level->bytes) continue;
+        struct job job = {
+            .kind = (enum sm_memory_kind)k, .bytes = level->bytes / level->slices, .slices = level->slices};
+        job.repetitions = effort == SM_CEILINGS_FULL ? 9 : 4;
+        job.passes = beyond ? 1 : passes_for(team, job, want_ns);
+        const double moved = (double)job.passes * (double)job.bytes * team->threads;
+        c->value = moved / run_team(team, &job) * 1e9;
+        c->bytes = level->bytes * (size_t)team->threads;
+        c->why = NULL;
+    }
+}
+
+static void measure_scheme(struct sm_ceilings *out, struct team *team, const struct sm_scheme *scheme,
+                           enum sm_ceilings_effort effort)
+{
+    struct sm_ceiling *per_cycle = add(out, "multiply-adds/cycle", 1);
+    struct sm_ceiling *rate = add(out, "multiply-adds/s", team->threads);
+    snprintf(per_cycle->name, sizeof per_cycle->name, "%s", scheme->name);
+    snprintf(rate->name, sizeof rate->name, "%s_rate", scheme->name);
+    per_cycle->why = rate->why = "this CPU lacks the instructions";
+    if (!sm_scheme_runs(scheme)) return;
+    struct job job = {.scheme = scheme, .slices = 1, .repetitions = effort == SM_CEILINGS_FULL ? 19 : 5};
+    job.passes = passes_for(team, job, 1e6);
+    const double work = (double)job.passes * scheme->multiply_adds;
+    rate->value = work * team->threads / run_team(team, &job) * 1e9;
+    rate->why = NULL;
+
+    struct team one = {.threads = 1};
+    const double hz_before = sm_core_hz(), ns = run_team(&one, &job), hz_after = sm_core_hz();
+    per_cycle->why = "the core clock is not known";
+    if (!isfinite(hz_before)) return;
+    per_cycle->value = work / (ns * 1e-9 * (hz_before + hz_after) / 2);
+    per_cycle->why = NULL;
+}
+
+/* Each worker touches its own share first, so that it lies near to it. */
+static char *take_memory(struct team *team, size_t share)
+{
+    const size_t bytes = share * (size_t)team->threads;
+    char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return NULL;
+    madvise(memory, bytes, MADV_HUGEPAGE); /* the ceiling, not the cost of small pages */
+    team->memory = memory;
+    team->share = share;
+    const struct job touch = {.kind = SM_MEMORY_WRITE, .bytes = share, .slices = 1, .passes = 1, .repetitions = 0};
+    run_team(team, &touch);
+    return memory;
+}
+
+int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,
+                        size_t why_bytes)
+{
+    memset(out, 0, sizeof *out);
+    if (threads < 1 || threads > TEAM_MOST) {
+        snprintf(why, why_bytes, "cannot measure ceilings with %d threads: 1 to %d are possible", threads, TEAM_MOST);
+        return -1;
+    }
+    static struct sm_pin pin;
+    struct team team = {.threads = threads};
+    if (!sm_pin_plan(&pin, threads, why, why_bytes)) team.pin = &pin;
+
+    struct level levels[4];
+    size_t share = GRAIN;
+    choose_levels(levels, (size_t)threads, effort);
+    for (int l = 0; l < 4; l++)
+        if (levels[l].bytes > share) share = levels[l].bytes;
+    char *memory = take_memory(&team, share);
+    if (!memory) {
+        snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", share * (size_t)threads / MIB);
+        return -1;
+    }
+    for (int l = 0; l < 4; l++) measure_level(out, &team, &levels[l], effort);
+    munmap(memory, share * (size_t)threads);
+    const struct sm_scheme *scheme;
+    for (size_t i = 0; (scheme = sm_scheme_at(i)); i++) measure_scheme(out, &team, scheme, effort);
+    out->threads = threads;
+    return 0;
+}
+
+const struct sm_ceilings *sm_ceilings(int threads)
+{
+    enum { KEPT = 8 };
+    static struct sm_ceilings kept[KEPT];
+    static int next;
+    char why[256];
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i].threads == threads && threads > 0) return &kept[i];
+    struct sm_ceilings *slot = &kept[next];
+    if (sm_ceilings_measure(slot, threads, SM_CEILINGS_QUICK, why, sizeof why)) return NULL;
+    next = (next + 1) % KEPT;
+    return slot;
+}
+
+const struct sm_ceiling *sm_ceiling_named(const struct sm_ceilings *ceilings, const char *name)
+{
+    for (size_t i = 0; ceilings && i < ceilings->count; i++)
+        if (!strcmp(ceilings->item[i].name, name) && isfinite(ceilings->item[i].value)) return &ceilings->item[i];
+    return NULL;
+}
+
+void sm_ceilings_record(const struct sm_ceilings *ceilings, struct sm_record *record)
+{
+    for (size_t i = 0; ceilings && i < ceilings->count; i++) {
+        const struct sm_ceiling *c = &ceilings->item[i];
+        if (isfinite(c->value)) sm_record_add_ceiling(record, c->name, c->value, c->unit, c->threads);
+    }
+}

@@ -1,0 +1,57 @@
+/* ceilings.h - what this machine can do at most: bytes a second by memory level, multiply-adds by scheme.
+ *
+ * Measured, not looked up: best of several, the first dropped, in the process that uses them. Names:
+ *
+ *   l1_read l1_write l1_copy, l2_..., l3_..., dram_...   B/s of all threads together; a copy counts what it
+ *                       reads and what it writes; what a write fetches first is not counted
+ *   dram_stream         B/s written past the caches
+ *   fma_f32_<isa>       multiply-adds/cycle of one core (core_cycles_est): f32, fused (any: mul, then add)
+ *   madd_i16_<isa>      the same for int16 pairs into int32
+ *   maddubs_i8_<isa>    the same for unsigned x signed bytes: maddubs, madd by ones, add
+ *   dpbusd_i8_<isa>     the same for unsigned x signed bytes in one instruction
+ *   ..._rate            multiply-adds/s of all threads together
+ *
+ * Memory levels are those of the kernel's cache directory. In a guest it may report the host's: then l3
+ * and dram are what working sets of the stated bytes really got. */
+#ifndef SM_CEILINGS_H
+#define SM_CEILINGS_H
+
+#include <stddef.h>
+
+#include "record.h"
+
+struct sm_ceiling {
+    char name[32];
+    double value;     /* NAN: not measured, why says the reason */
+    const char *unit; /* "B/s", "multiply-adds/cycle", "multiply-adds/s" */
+    int threads;
+    size_t bytes; /* working set of all threads together; 0: none */
+    const char *why;
+};
+
+#define SM_CEILINGS_MOST 48
+
+struct sm_ceilings {
+    int threads;
+    size_t count;
+    struct sm_ceiling item[SM_CEILINGS_MOST];
+};
+
+enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL }; /* about 1.5 s, about 15 s */
+
+/* Measures with a team of that many threads, each pinned for the while. *out always holds every name.
+ * -1 with a sentence: no memory, or threads is not positive. */
+int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,
+                        size_t why_bytes);
+
+/* The quick ones, measured at the first call for each number of threads and kept for this process; not for
+ * several threads at once. NULL: they cannot be measured. */
+const struct sm_ceilings *sm_ceilings(int threads);
+
+/* NULL: no such name, or no value. */
+const struct sm_ceiling *sm_ceiling_named(const struct sm_ceilings *ceilings, const char *name);
+
+/* Adds all that have a value to a record. */
+void sm_ceilings_record(const struct sm_ceilings *ceilings, struct sm_record *record);
+
+#endif

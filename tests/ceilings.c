@@ -1,0 +1,99 @@
+/* The loops behind the ceilings touch what they claim and nothing else; every name has a value or a reason. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "ceiling_kernels.h"
+#include "ceilings.h"
+
+enum { BYTES = 16384, PAGE = 4096 };
+
+/* BYTES of memory between two pages that may not be touched. */
+static char *fenced(void)
+{
+    char *p = mmap(NULL, BYTES + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    assert_int_equal(mprotect(p + PAGE, BYTES, PROT_READ | PROT_WRITE), 0);
+    return p + PAGE;
+}
+
+static void loops_cover_their_bytes_and_no_more(void **state)
+{
+    (void)state;
+    char *memory = fenced();
+    for (size_t bytes = 2048; bytes <= BYTES; bytes *= 2) {
+        char *last = memory + BYTES - bytes; /* up against the fence */
+        for (int kind = 0; kind < SM_MEMORY_KINDS; kind++) {
+            memset(memory, 0x55, BYTES);
+            for (size_t i = 0; i < bytes / 2; i++) last[i] = (char)(i * 7 % 251 + 1);
+            char before[BYTES];
+            memcpy(before, memory, BYTES);
+            assert_int_equal(sm_memory_run((enum sm_memory_kind)kind, last, bytes, 3), 3 * bytes);
+            assert_memory_equal(memory, before, BYTES - bytes);
+            if (kind == SM_MEMORY_READ) assert_memory_equal(memory, before, BYTES);
+            if (kind == SM_MEMORY_COPY) {
+                assert_memory_equal(last, before + BYTES - bytes, bytes / 2);
+                assert_memory_equal(last + bytes / 2, last, bytes / 2);
+            }
+            /* What a write writes is whatever stood in the registers; poison of two kinds tells. */
+            if (kind != SM_MEMORY_WRITE && kind != SM_MEMORY_STREAM) continue;
+            char first[BYTES];
+            memcpy(first, last, bytes);
+            memset(last, 0x33, bytes);
+            sm_memory_run((enum sm_memory_kind)kind, last, bytes, 1);
+            for (size_t i = 0; i + 64 <= bytes; i += 64) {
+                char poison[64];
+                memset(poison, 0x33, sizeof poison);
+                assert_true(memcmp(last + i, poison, sizeof poison) != 0);
+            }
+        }
+    }
+    munmap(memory - PAGE, BYTES + 2 * PAGE);
+}
+
+static void schemes_run_where_they_can(void **state)
+{
+    (void)state;
+    const struct sm_scheme *scheme;
+    for (size_t i = 0; (scheme = sm_scheme_at(i)); i++) {
+        assert_true(scheme->multiply_adds > 0);
+        if (sm_scheme_runs(scheme)) scheme->run(10);
+    }
+}
+
+static void every_ceiling_has_a_value_or_a_reason(void **state)
+{
+    (void)state;
+    static struct sm_ceilings c;
+    char why[256] = "";
+    assert_int_equal(sm_ceilings_measure(&c, 0, SM_CEILINGS_QUICK, why, sizeof why), -1);
+    assert_true(*why);
+    if (sm_ceilings_measure(&c, 1, SM_CEILINGS_QUICK, why, sizeof why)) fail_msg("%s", why);
+    assert_true(c.count >= 13);
+    for (size_t i = 0; i < c.count; i++) {
+        assert_true(isfinite(c.item[i].value) ? c.item[i].value > 0 && !c.item[i].why : c.item[i].why != NULL);
+        for (size_t j = 0; j < i; j++) assert_string_not_equal(c.item[i].name, c.item[j].name);
+    }
+    struct sm_record *record = sm_record_create("ceiling", "x");
+    sm_ceilings_record(&c, record);
+    assert_int_equal(sm_record_check(sm_record_json(record), why, sizeof why), 0);
+    assert_non_null(json_object_get(json_object_get(sm_record_json(record), "ceilings"), "dram_read"));
+    assert_null(sm_ceiling_named(&c, "l9_read"));
+    sm_record_destroy(record);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loops_cover_their_bytes_and_no_more),
+        cmocka_unit_test(schemes_run_where_they_can),
+        cmocka_unit_test(every_ceiling_has_a_value_or_a_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
