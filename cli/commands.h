@@ -3,5 +3,6 @@
 #define SM_COMMANDS_H
 
 int list_main(int argc, char **argv);
+int doctor_main(int argc, char **argv);
 
 #endif

@@ -104,11 +104,13 @@ static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_
 {
     const struct sm_machine *m = sm_machine();
     const char *unknown = "the kernel does not show a cache of this level";
-    const size_t l3_share = threads ? m->l3_bytes / threads : 0;
+    const size_t own = 2 * m->l2_bytes, most = m->l3_bytes / threads / 2;
+    size_t l3 = 32 * (size_t)MIB / threads; /* no more in all: a guest may be allowed a part of the cache only */
+    if (l3 < own) l3 = own;
     level[0] = (struct level){"l1", round_down(m->l1d_bytes / 4 * 3), 1, unknown};
     level[1] = (struct level){"l2", round_down(m->l2_bytes / 2), 1, unknown};
-    level[2] = (struct level){"l3", round_down(l3_share / 2 < 32 * MIB ? l3_share / 2 : 32 * MIB), 1, unknown};
-    if (m->l3_bytes && level[2].bytes < 2 * m->l2_bytes)
+    level[2] = (struct level){"l3", m->l3_bytes ? round_down(l3 < most ? l3 : most) : 0, 1, unknown};
+    if (m->l3_bytes && level[2].bytes < own)
         level[2] = (struct level){"l3", 0, 1, "a thread's share of the last cache is no larger than its own cache"};
 
     const size_t last = m->l3_bytes ? m->l3_bytes : m->l2_bytes * threads;

@@ -23,6 +23,7 @@
 
 static int refuse_with;        /* errno for hardware events; 0: let them through, or substitute */
 static int substitute = -1;    /* the software event that stands in for hardware events */
+static double count_share = 1; /* of what bare counters count, that they show */
 static double time_share = -1; /* of the time that bare counters claim to have run */
 
 /* The bare call, since the name `syscall` is taken. */
@@ -75,8 +76,10 @@ long syscall(long number, ...)
 ssize_t read(int fd, void *buffer, size_t bytes)
 {
     const ssize_t got = raw(SYS_read, fd, (long)buffer, (long)bytes, 0, 0);
-    if (time_share >= 0 && got == 3 * sizeof(uint64_t)) {
-        uint64_t *values = buffer;
+    if (got != 3 * sizeof(uint64_t)) return got;
+    uint64_t *values = buffer;
+    values[0] = (uint64_t)((double)values[0] * count_share);
+    if (time_share >= 0) {
         values[0] = (uint64_t)((double)values[0] * time_share);
         values[2] = (uint64_t)((double)values[1] * time_share);
     }
@@ -122,6 +125,7 @@ static int reset(void **state)
     refuse_with = 0;
     substitute = -1;
     time_share = -1;
+    count_share = 1;
     return 0;
 }
 
@@ -151,6 +155,9 @@ static void opening_is_no_evidence(void **state)
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_ZERO, SM_COUNTER_BARE);
     substitute = PERF_COUNT_SW_TASK_CLOCK;
     expect(BARE_STEP | SOFTWARE_STEP, SM_COUNTER_IMPLAUSIBLE, SM_COUNTER_PRESET);
+    expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_IMPLAUSIBLE, SM_COUNTER_BARE);
+    substitute = PERF_COUNT_SW_PAGE_FAULTS;
+    count_share = 0.5;
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_IMPLAUSIBLE, SM_COUNTER_BARE);
 }
 
@@ -205,11 +212,13 @@ static void count_in_team(unsigned masked, int threads)
         volatile char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         double before[SM_COUNTERS_MOST], after[SM_COUNTERS_MOST];
         struct sm_counter_thread *c = sm_counters_open(counters);
+#pragma omp barrier /* all count at once */
         sm_counters_read(c, before);
         sm_counters_read(c, after); /* the reading code itself is in memory now */
         sm_counters_read(c, before);
         for (size_t i = 0; i < bytes; i += 4096) p[i] = 1;
         sm_counters_read(c, after);
+#pragma omp barrier
         sm_counters_close(c);
         counted[t] = after[0] - before[0];
     }
