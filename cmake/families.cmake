@@ -9,8 +9,7 @@ set(isa_avx512vnni_flags ${isa_avx512_flags} -mavx512vnni)
 set(SM_KERNELS_DIR ${CMAKE_CURRENT_LIST_DIR}/../kernels)
 file(REAL_PATH ${SM_KERNELS_DIR} SM_KERNELS_DIR)
 
-# sm_add_families(<kernels target> <workloads target> [EMULATED]): the sources of every family and variant.
-# With EMULATED the variants get no ISA flags; the target's include path holds an emulating immintrin.h.
+# sm_add_families(<kernels target> <workloads target>): the sources of every family and variant.
 function(sm_add_families kernels workloads)
   set(families_def ${SM_KERNELS_DIR}/families.def)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${families_def})
@@ -34,9 +33,7 @@ function(sm_add_families kernels workloads)
         message(FATAL_ERROR "${dir}/variants.def names '${CMAKE_MATCH_1}', but ${source} does not exist")
       endif()
       target_sources(${kernels} PRIVATE ${source})
-      if(NOT "EMULATED" IN_LIST ARGN)
-        set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${isa_${isa}_flags})
-      endif()
+      set_property(SOURCE ${source} APPEND PROPERTY COMPILE_OPTIONS ${isa_${isa}_flags})
     endforeach()
   endforeach()
 endfunction()

@@ -10,3 +10,5 @@ foreach(level any avx2 avx512 avx512vnni)
   add_test(NAME variants_${level} COMMAND test_variants)
   set_tests_properties(variants_${level} PROPERTIES ENVIRONMENT SLOTMARK_CPU=${level} SKIP_RETURN_CODE 77)
 endforeach()
+
+add_subdirectory(emulate)
