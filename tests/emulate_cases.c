@@ -1,4 +1,4 @@
-/* The cases of emulate_cases.h as a table of functions. Compiled twice: with the machine's own instructions, and
+/* The cases of emulate_cases.def as a table of functions. Compiled twice: with the machine's own instructions, and
  * with the emulating header; SM_CASES is the table's name. */
 #include <immintrin.h>
 #include <math.h>
@@ -23,12 +23,12 @@
         (void)in;                                                                                                      \
         memcpy(out, &result, sizeof result);                                                                           \
     }
-#include "emulate_cases.h"
+#include "emulate_cases.def"
 #undef CASE
 
 const struct sm_emulate_case SM_CASES[] = {
 #define CASE(tag, name, expression) {#name, run_##name##_##tag},
-#include "emulate_cases.h"
+#include "emulate_cases.def"
 #undef CASE
     {NULL, NULL},
 };

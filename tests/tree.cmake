@@ -5,10 +5,26 @@ add_test(NAME law COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/law ${PROJECT_SOURCE_DIR}
   ${PROJECT_BINARY_DIR}/kernels/CMakeFiles/slotmark_kernels.dir)
 add_test(NAME law_selftest COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/law_selftest ${PROJECT_SOURCE_DIR})
 
-# Each level that SLOTMARK_CPU can lower dispatch to.
+# Each level that SLOTMARK_CPU can lower dispatch to, shortly: the test `variants` has run each variant at length.
+add_executable(test_dispatch dispatch.c)
+target_link_libraries(test_dispatch PRIVATE slotmark_kernels)
 foreach(level any avx2 avx512 avx512vnni)
   add_test(NAME variants_${level} COMMAND test_variants)
-  set_tests_properties(variants_${level} PROPERTIES ENVIRONMENT SLOTMARK_CPU=${level} SKIP_RETURN_CODE 77)
+  set_tests_properties(variants_${level} PROPERTIES ENVIRONMENT "SLOTMARK_CPU=${level};SM_SHAPES=12" SKIP_RETURN_CODE 77)
+  add_test(NAME dispatch_${level} COMMAND test_dispatch ${level})
+  set_tests_properties(dispatch_${level} PROPERTIES ENVIRONMENT SLOTMARK_CPU=${level} SKIP_RETURN_CODE 77)
 endforeach()
+
+# The same in emulated CPUs, whose instructions end at the level: one that strays above it is illegal there.
+find_program(QEMU_X86_64 qemu-x86_64)
+if(QEMU_X86_64 AND NOT SM_SANITIZE)
+  foreach(cpu "any:qemu64,-avx,-avx2" "avx2:max")
+    string(REPLACE ":" ";" cpu ${cpu})
+    list(POP_FRONT cpu level)
+    add_test(NAME qemu_dispatch_${level} COMMAND ${QEMU_X86_64} -cpu ${cpu} $<TARGET_FILE:test_dispatch> ${level})
+    add_test(NAME qemu_variants_${level} COMMAND ${QEMU_X86_64} -cpu ${cpu} $<TARGET_FILE:test_variants>)
+    set_tests_properties(qemu_variants_${level} PROPERTIES LABELS "slow;long" ENVIRONMENT SM_SHAPES=4)
+  endforeach()
+endif()
 
 add_subdirectory(emulate)

@@ -1,6 +1,6 @@
 /* Every variant of every family against its reference, through the family's workload alone.
  *
- *     test_variants [family [variant]]      SM_SEED sets the seed; SM_LONG=1 walks more shapes and seeds
+ *     test_variants [family [variant]]      SM_SEED sets the seed; SM_SHAPES how many shapes (150); SM_LONG=1: 3000
  *
  * A crash, a wild write or a wrong answer names family, variant, regime and shape. The last line counts what
  * ran natively, through an emulating header, and not at all. Exit status 77: this CPU lacks SLOTMARK_CPU's level. */
@@ -114,9 +114,9 @@ static void check_variant(const struct sm_family *f, const struct sm_workload *w
 
 int main(int argc, char **argv)
 {
-    const char *seed_text = getenv("SM_SEED"), *more = getenv("SM_LONG");
+    const char *seed_text = getenv("SM_SEED"), *more = getenv("SM_LONG"), *count = getenv("SM_SHAPES");
     const uint64_t seed = seed_text ? strtoull(seed_text, NULL, 0) : 1;
-    const int shapes = more && *more == '1' ? 3000 : 150;
+    const int shapes = more && *more == '1' ? 3000 : count ? atoi(count) : 150;
     int native = 0, emulated = 0, absent = 0, found = 0;
     if (sm_cpu_check()) {
         printf("not run: %s\n", sm_cpu_check());

@@ -1,7 +1,7 @@
 /* immintrin.h - stands before the compiler's own header, so that every variant runs on any CPU.
  *
  * SIMDe supplies the intrinsics in portable C; lacking.h those that it has not, or has not exactly. An intrinsic
- * missing from both is added to lacking.h, with a case in tests/emulate_cases.h; no kernel avoids it. */
+ * missing from both is added to lacking.h, with a case in tests/emulate_cases.def; no kernel avoids it. */
 #ifndef SM_EMULATE_IMMINTRIN_H
 #define SM_EMULATE_IMMINTRIN_H
 
