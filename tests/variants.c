@@ -134,6 +134,9 @@ int main(int argc, char **argv)
             const struct sm_variant *v = &f->variants[j];
             if (argc > 2 && strcmp(argv[2], v->name)) continue;
             found++;
+#if defined(SM_EMULATED)
+            if (!v->needs) continue; /* has nothing to emulate */
+#endif
             if (v->needs & ~sm_cpu_features()) {
                 absent++;
                 printf("not run: %s/%s needs %s\n", f->name, v->name, v->isa);

@@ -14,6 +14,16 @@ typedef uint16_t __mmask16;
 typedef uint32_t __mmask32;
 typedef uint64_t __mmask64;
 
+/* Names for immediates that SIMDe gives no alias. */
+#ifndef _MM_FROUND_NO_EXC
+#define _MM_FROUND_TO_NEAREST_INT 0
+#define _MM_FROUND_TO_NEG_INF 1
+#define _MM_FROUND_TO_POS_INF 2
+#define _MM_FROUND_TO_ZERO 3
+#define _MM_FROUND_CUR_DIRECTION 4
+#define _MM_FROUND_NO_EXC 8
+#endif
+
 #define SM_OP static inline __attribute__((always_inline, unused))
 
 /* y[i] = expression of x[i], from a vector of `from` to one of `to`. */
