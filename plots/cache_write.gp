@@ -1,19 +1,19 @@
 data = ARG1; output = ARG2; format = ARG3; subject = ARG4; conditions = ARG5; foot = ARG6
 load "style.gp"
-stats data using (note_panel(int(column("panel")), strcol("panel_label"))):(note_series(int(column("series")), strcol("series_label"))) nooutput
+load "names.gp"
 stats data using (column("low_ns")):(column("high_ns")) nooutput
 lo = STATS_min_x; hi = STATS_max_y
 load "time_tics.gp"
 set logscale x 2
-set ylabel "time per row written"
-here(p, s) = int(column("panel")) == p && int(column("series")) == s ? column("row_ns") : NaN
-set key horizontal at screen 0.985, 0.865 right top samplen 2.5
-set multiplot layout down(panels), across(panels) margins 0.105, 0.975, 0.12, 0.78 spacing 0.075, 0.15
+if (panels > 2) { set xtics 1, 4 }
+load "key.gp"
+set multiplot layout down(panels), across(panels) margins 0.11, 0.97, 0.145, panel_top spacing 0.075, 0.15
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     if (p < panels - across(panels)) { unset xlabel } else { set xlabel "rows in the call" }
-    plot for [s = 0:series - 1] data using (column("rows")):(here(p, s)):(column("low_ns")):(column("high_ns")) \
-        with yerrorlines lw 2 pt mark(s) ps 0.8 lc rgb colour(s) title Series[s + 1]
-    unset label 1; unset label 2; unset label 3; unset key; unset ylabel
+    if (p % across(panels)) { unset ylabel } else { set ylabel "time per row written" }
+    plot for [s = 0:series - 1] data using (only(here(p, s), column("rows"))):(column("row_ns")):(column("low_ns")):(column("high_ns")) \
+        with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
+    unset label
 }
 unset multiplot

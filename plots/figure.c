@@ -23,7 +23,7 @@ const struct sm_figure sm_figures[] = {
     {"matmul", "Matmul rate against rows",
      "How near each variant comes to what this machine can do. Dashed: the measured ceilings; the sloping one is "
      "memory, which binds while each weight read serves few rows.",
-     "what " KERNEL_COLUMNS "rows rate low high case",
+     "what " KERNEL_COLUMNS "rows rate low high limit unit case",
      "slotmark bench --family matmul_w4g32_a8,matmul_w8g32_a8,matmul_f32 --rows 1,2,4,8,16,32,64,128,256,512",
      sm_figure_matmul},
     {"softcap", "Softcap: elements per nanosecond against columns",
@@ -51,7 +51,7 @@ const struct sm_figure sm_figures[] = {
     {"steps", "Where the time goes, step by step",
      "Each bar is one phase at one max_seq, split by what the plan's steps did. The grey part on top is time that "
      "no step explains.",
-     "panel panel_label bar bar_label label colour from_ms to_ms share case",
+     "panel panel_label bar bar_label label colour from to share ms total_ns case",
      "slotmark profile MODEL --max-seq 512,1024,2048", sm_figure_steps},
     {"tokens", "Every token's time over one generation",
      "A static shape should give a flat band: the cost does not depend on how much is valid. Line: median. Dashed: "

@@ -231,20 +231,19 @@ static void add_bar(struct sm_drawing *d, const struct sm_result *r, int panel, 
                     const struct label *labels, size_t named)
 {
     char bar_label[64], panel_label[64];
-    double at = 0;
+    double from = 0;
     snprintf(bar_label, sizeof bar_label, "%.0f", sm_result_number(r, "max_seq"));
-    snprintf(panel_label, sizeof panel_label, "%s, ms per %s", phase, !strcmp(phase, "decode") ? "token" : "call");
+    snprintf(panel_label, sizeof panel_label, "%s: a %s", phase, !strcmp(phase, "decode") ? "token" : "call");
     sm_drawing_use(d, r);
     for (size_t l = 0; l < named + 2; l++) { /* then the other steps, then what no step explains */
         const char *name = l < named ? labels[l].name : l == named ? NULL : "unexplained";
-        const double share = share_of(r, name, labels, named), ms = share * r->median / 1e6;
+        const int colour = l < named ? (int)l : l == named ? NAMED_LABELS : NAMED_LABELS + 1;
+        const double share = share_of(r, name, labels, named);
         if (!(share > 0)) continue;
-        sm_table_row(&d->table, "isissigggs", panel, panel_label, bar, bar_label, name ? name : "other steps",
-                     l < named    ? (int)l
-                     : l == named ? NAMED_LABELS
-                                  : NAMED_LABELS + 1,
-                     at, at + ms, share, sm_result_text(r, "case"));
-        at += ms;
+        sm_table_row(&d->table, "isissigggggs", panel, panel_label, bar, bar_label, name ? name : "other steps", colour,
+                     100 * from, 100 * (from + share), share, share * r->median / 1e6, r->median,
+                     sm_result_text(r, "case"));
+        from += share;
     }
 }
 

@@ -30,14 +30,29 @@ static size_t knee_of(const struct sm_slice *curve)
     return i;
 }
 
-static void bucket_label(const struct sm_result *r, char *label, size_t bytes)
+static void bucket_shape(const struct sm_result *r, char *shape, size_t bytes)
 {
     if (!strcmp(sm_result_text(r, "group"), "attention"))
-        snprintf(label, bytes, "attention %s KV, max_seq %.0f, head_dim %.0f", sm_result_kv(r),
-                 sm_result_axis(r, "max_seq"), sm_result_axis(r, "head_dim"));
+        snprintf(shape, bytes, "max_seq %.0f, head_dim %.0f", sm_result_axis(r, "max_seq"),
+                 sm_result_axis(r, "head_dim"));
     else
-        snprintf(label, bytes, "%.40s %.0f → %.0f", sm_result_text(r, "family"), sm_result_axis(r, "in"),
-                 sm_result_axis(r, "out"));
+        snprintf(shape, bytes, "%.0f → %.0f", sm_result_axis(r, "in"), sm_result_axis(r, "out"));
+}
+
+/* The names of curves leave out the shape where all of their group have the same: then the subtitle has it. */
+struct bucket_names {
+    char shapes[2][64]; /* of attention, of matmul; "" so far */
+};
+
+static void bucket_label(struct bucket_names *names, const struct sm_result *r, char *label, size_t bytes)
+{
+    const int attention = !strcmp(sm_result_text(r, "group"), "attention");
+    char shape[64], *common = names->shapes[!attention];
+    bucket_shape(r, shape, sizeof shape);
+    if (!*common) memcpy(common, shape, sizeof shape);
+    const int differs = strcmp(common, shape) != 0;
+    snprintf(label, bytes, "%.40s%s%s%s", attention ? "attention, KV " : sm_result_text(r, "family"),
+             attention ? sm_result_kv(r) : "", differs ? ", " : "", differs ? shape : "");
 }
 
 int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
@@ -47,6 +62,8 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
     sm_slice_usual(&all);
     const char *families[SM_SLICE_NAMES];
     const size_t n = sm_slice_texts(&all, "family", families);
+    struct bucket_names names = {0};
+    char conditions[96] = "";
     int series = 0;
     for (size_t f = 0; f < n && series < 8; f++) {
         struct sm_slice curve = sm_slice_copy(&all);
@@ -58,8 +75,8 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
         if (curve.count > 1) {
             const size_t knee = knee_of(&curve);
             char label[160];
-            bucket_label(curve.at[0], label, sizeof label);
-            sm_result_conditions(curve.at[0], d->subtitle, sizeof d->subtitle);
+            bucket_label(&names, curve.at[0], label, sizeof label);
+            sm_result_conditions(curve.at[0], conditions, sizeof conditions);
             for (size_t i = 0; i < curve.count; i++) {
                 const struct sm_result *r = curve.at[i];
                 const double rows = rows_of(r);
@@ -71,6 +88,9 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
         }
         sm_slice_destroy(&curve);
     }
+    snprintf(d->subtitle, sizeof d->subtitle, "%s%s%s%s%s%sfastest variants; %s", *names.shapes[0] ? "attention: " : "",
+             names.shapes[0], *names.shapes[0] ? "; " : "", *names.shapes[1] ? "matmul: " : "", names.shapes[1],
+             *names.shapes[1] ? "; " : "", conditions);
     d->table.failed |= all.failed;
     sm_slice_destroy(&all);
     return series ? 0 : -1;
@@ -95,24 +115,9 @@ static double rate_of(const struct sm_result *r, double ns, int cycles)
     return cycles ? per_ns * 1e9 / core_hz(r) : per_ns;
 }
 
-static void add_rates(struct sm_drawing *d, struct sm_slice *curve, const char *what, const char *x, int panel,
-                      const char *panel_label, int series, const char *label, int cycles)
+static const char *unit_of(int cycles)
 {
-    sm_slice_sort(curve, x);
-    for (size_t i = 0; i < curve->count; i++) {
-        const struct sm_result *r = curve->at[i];
-        if (!(sm_result_number(r, "ops") > 0)) continue;
-        sm_drawing_use(d, r);
-        if (what) {
-            sm_table_row(&d->table, "sisisggggs", what, panel, panel_label, series, label, sm_result_axis(r, x),
-                         rate_of(r, r->median, cycles), rate_of(r, r->q3, cycles), rate_of(r, r->q1, cycles),
-                         sm_result_text(r, "case"));
-        } else {
-            sm_table_row(&d->table, "isisggggs", panel, panel_label, series, label, sm_result_axis(r, x),
-                         rate_of(r, r->median, cycles), rate_of(r, r->q3, cycles), rate_of(r, r->q1, cycles),
-                         sm_result_text(r, "case"));
-        }
-    }
+    return cycles ? "core cycle" : "ns";
 }
 
 /* The rate that a ceiling allows at this record's shape; NaN when it says nothing about it. */
@@ -127,31 +132,65 @@ static double allowed(const struct sm_result *r, const json_t *ceiling, int cycl
     return NAN;
 }
 
-/* The ceilings that bind some record of the panel, each a curve over its rows. */
+/* The row of a ceiling's curve that bears its name: the first of a flat one; of a slope, the one that comes
+ * nearest to the best measured rate, where there is room beside it. */
+static size_t name_at(const struct sm_slice *panel, const json_t *ceiling, int cycles)
+{
+    double best = 0, nearest = INFINITY;
+    size_t at = 0;
+    for (size_t i = 0; i < panel->count; i++) best = fmax(best, rate_of(panel->at[i], panel->at[i]->median, cycles));
+    for (size_t i = 0; i < panel->count; i++) {
+        const double rate = allowed(panel->at[i], ceiling, cycles);
+        const double off = fabs(log(rate / best));
+        if (strcmp(sm_json_text(ceiling, "unit"), "B/s") != 0 || !(off < nearest)) continue;
+        nearest = off;
+        at = i;
+    }
+    return at;
+}
+
+/* The ceilings that bind some record of the panel (sorted by rows), each a curve over its rows. */
 static void add_ceilings(struct sm_drawing *d, const struct sm_slice *panel, int number, const char *panel_label,
                          int cycles)
 {
     const char *names[SM_SLICE_NAMES];
     const size_t n = sm_slice_texts(panel, "binding_ceiling", names);
     for (size_t c = 0; c < n; c++) {
+        const json_t *ceiling = sm_json_part(sm_json_part(panel->at[0]->json, "ceilings"), names[c]);
+        const size_t named = name_at(panel, ceiling, cycles);
+        const int slope = !strcmp(sm_json_text(ceiling, "unit"), "B/s"); /* rises with rows */
         double last = -1;
         for (size_t i = 0; i < panel->count; i++) {
-            const struct sm_result *r = panel->at[i];
-            const json_t *ceiling = sm_json_part(sm_json_part(r->json, "ceilings"), names[c]);
-            const double rate = allowed(r, ceiling, cycles);
-            if (!(rate > 0) || rows_of(r) == last) continue;
-            last = rows_of(r);
-            const int slope = !strcmp(sm_json_text(ceiling, "unit"), "B/s"); /* rises with rows */
-            sm_table_row(&d->table, "sisisggggs", slope ? "slope" : "ceiling", number, panel_label, (int)c, names[c],
-                         last, rate, NAN, NAN, "");
+            const double rate = allowed(panel->at[i], ceiling, cycles);
+            if (!(rate > 0) || rows_of(panel->at[i]) == last) continue;
+            last = rows_of(panel->at[i]);
+            sm_table_row(&d->table, "sisisggggsss", slope ? "slope" : "ceiling", number, panel_label, (int)c, names[c],
+                         last, rate, NAN, NAN, last == rows_of(panel->at[named]) ? names[c] : "", unit_of(cycles), "");
         }
     }
+}
+
+static void add_matmul(struct sm_drawing *d, const struct sm_slice *curve, int panel, const char *panel_label,
+                       int series, const char *variant, int cycles)
+{
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct sm_result *r = curve->at[i];
+        sm_drawing_use(d, r);
+        sm_table_row(&d->table, "sisisggggsss", "measured", panel, panel_label, series, variant, rows_of(r),
+                     rate_of(r, r->median, cycles), rate_of(r, r->q3, cycles), rate_of(r, r->q1, cycles), "",
+                     unit_of(cycles), sm_result_text(r, "case"));
+    }
+}
+
+static int is_matmul(const struct sm_result *r)
+{
+    return !strcmp(sm_result_text(r, "group"), "matmul") && sm_result_number(r, "ops") > 0;
 }
 
 int sm_figure_matmul(const struct sm_results *results, struct sm_drawing *d)
 {
     struct sm_slice all = sm_slice_kind(results, "bench");
-    sm_slice_keep_text(&all, "group", "matmul");
+    sm_slice_keep(&all, is_matmul);
     sm_slice_usual(&all);
     const int cycles = in_cycles(&all);
     const char *families[SM_SLICE_NAMES], *variants[SM_SLICE_NAMES];
@@ -165,14 +204,15 @@ int sm_figure_matmul(const struct sm_results *results, struct sm_drawing *d)
         char label[160];
         if (panel.count) {
             shown = panel.at[0];
-            snprintf(label, sizeof label, "%.40s, %.0f → %.0f", families[f], sm_result_axis(shown, "in"),
+            const int prefix = !strncmp(families[f], "matmul_", 7) ? 7 : 0;
+            snprintf(label, sizeof label, "%.40s, %.0f → %.0f", families[f] + prefix, sm_result_axis(shown, "in"),
                      sm_result_axis(shown, "out"));
             add_ceilings(d, &panel, (int)f, label, cycles);
         }
         for (size_t v = 0; v < m; v++) {
             struct sm_slice curve = sm_slice_copy(&panel);
             sm_slice_keep_text(&curve, "variant", variants[v]);
-            add_rates(d, &curve, "measured", "rows", (int)f, label, (int)v, variants[v], cycles);
+            add_matmul(d, &curve, (int)f, label, (int)v, variants[v], cycles);
             d->table.failed |= curve.failed;
             sm_slice_destroy(&curve);
         }
@@ -182,8 +222,8 @@ int sm_figure_matmul(const struct sm_results *results, struct sm_drawing *d)
     if (shown) {
         char conditions[96];
         sm_result_conditions(shown, conditions, sizeof conditions);
-        snprintf(d->subtitle, sizeof d->subtitle, "multiply-adds per %s; %s",
-                 cycles ? "core cycle (clock measured beside each sample)" : "nanosecond", conditions);
+        snprintf(d->subtitle, sizeof d->subtitle, "%s%s", conditions,
+                 cycles ? "; core cycles by the clock measured beside each case" : "");
     }
     d->table.failed |= all.failed;
     sm_slice_destroy(&all);
@@ -195,8 +235,19 @@ static int is_softcap(const struct sm_result *r)
     return !strcmp(sm_result_text(r, "group"), "softcap") && sm_result_number(r, "ops") > 0;
 }
 
-/* Up to two panels: one row (the logits of a vocabulary), and the row count with the most column counts beyond it
- * (attention scores). */
+static void add_elements(struct sm_drawing *d, struct sm_slice *curve, int panel, const char *panel_label, int series,
+                         const char *label)
+{
+    sm_slice_sort(curve, "cols");
+    for (size_t i = 0; i < curve->count; i++) {
+        const struct sm_result *r = curve->at[i];
+        sm_drawing_use(d, r);
+        sm_table_row(&d->table, "isisggggs", panel, panel_label, series, label, sm_result_axis(r, "cols"),
+                     rate_of(r, r->median, 0), rate_of(r, r->q3, 0), rate_of(r, r->q1, 0), sm_result_text(r, "case"));
+    }
+}
+
+/* A panel for each count of rows: 1 for the logits of a vocabulary, more for attention scores. */
 int sm_figure_softcap(const struct sm_results *results, struct sm_drawing *d)
 {
     struct sm_slice all = sm_slice_kind(results, "bench");
@@ -219,7 +270,7 @@ int sm_figure_softcap(const struct sm_results *results, struct sm_drawing *d)
             snprintf(label, sizeof label, "%.40s %.40s", families[k / m], variants[k % m]);
             if (curve.count) {
                 sm_result_conditions(curve.at[0], d->subtitle, sizeof d->subtitle);
-                add_rates(d, &curve, NULL, "cols", shown, panel_label, (int)k, label, 0);
+                add_elements(d, &curve, shown, panel_label, (int)k, label);
                 series++;
             }
             d->table.failed |= curve.failed;
@@ -301,6 +352,7 @@ int sm_figure_ceilings(const struct sm_results *results, struct sm_drawing *d)
                      bytes ? found[i].value / 1e9 : found[i].value, bytes ? "GB/s" : found[i].unit, found[i].threads);
         sm_drawing_use(d, found[i].from);
     }
+    d->synthetic = 0; /* whatever model was being run beside it */
     snprintf(d->subtitle, sizeof d->subtitle, "one thread unless said otherwise");
     return n ? 0 : -1;
 }

@@ -180,9 +180,23 @@ void sm_slice_fastest(struct sm_slice *slice, const char *x)
     sm_slice_keep_text(slice, "variant", best);
 }
 
+/* Names as readers expect them: types from wide to narrow, the reference first, else by the alphabet. */
+static int rank(const char *name)
+{
+    static const char *const order[] = {"_f32", "_f16", "_i16", "_i8"};
+    const char *end = strrchr(name, '_');
+    for (int i = 0; end && i < 4; i++)
+        if (!strcmp(end, order[i])) return i;
+    return !strcmp(name, "ref") ? -1 : 4;
+}
+
 static int text_order(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+    const size_t stem = (size_t)(strchr(x, '_') ? strrchr(x, '_') - x : 0);
+    if (rank(x) != rank(y) && (rank(x) < 0 || rank(y) < 0 || (stem && !strncmp(x, y, stem + 1))))
+        return rank(x) < rank(y) ? -1 : 1;
+    return strcmp(x, y);
 }
 
 size_t sm_slice_texts(const struct sm_slice *slice, const char *key, const char *texts[SM_SLICE_NAMES])

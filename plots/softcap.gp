@@ -1,17 +1,17 @@
 data = ARG1; output = ARG2; format = ARG3; subject = ARG4; conditions = ARG5; foot = ARG6
 load "style.gp"
-stats data using (note_panel(int(column("panel")), strcol("panel_label"))):(note_series(int(column("series")), strcol("series_label"))) nooutput
+load "names.gp"
 set logscale x 2
 set yrange [0:*]
-set ylabel "elements per ns"
-here(p, s) = int(column("panel")) == p && int(column("series")) == s ? column("rate") : NaN
-set key vertical maxrows 2 at screen 0.985, 0.885 right top samplen 2.5
-set multiplot layout down(panels), across(panels) margins 0.08, 0.975, 0.12, 0.76 spacing 0.07, 0.15
+if (panels > 2) { set xtics 1, 4 }
+load "key.gp"
+set multiplot layout down(panels), across(panels) margins 0.085, 0.97, 0.145, panel_top spacing 0.07, 0.15
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     if (p < panels - across(panels)) { unset xlabel } else { set xlabel "columns" }
-    plot for [s = 0:series - 1] data using (column("columns")):(here(p, s)):(column("low")):(column("high")) \
-        with yerrorlines lw 2 pt mark(s) ps 0.8 lc rgb colour(s) title Series[s + 1]
-    unset label 1; unset label 2; unset label 3; unset key; unset ylabel
+    if (p % across(panels)) { unset ylabel } else { set ylabel "elements per ns" }
+    plot for [s = 0:series - 1] data using (only(here(p, s), column("columns"))):(column("rate")):(column("low")):(column("high")) \
+        with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
+    unset label
 }
 unset multiplot

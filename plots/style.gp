@@ -22,11 +22,17 @@ array Colour[8] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4
 array Mark[8] = [7, 5, 9, 13, 11, 4, 6, 8]
 colour(i) = Colour[int(i) % 8 + 1]
 mark(i) = Mark[int(i) % 8 + 1]
+# The same colour, much lighter: what is beside the point.
+array Pale[8] = ["#99C7E0", "#EEBF99", "#99D8C7", "#EBC9DC", "#F5D999", "#BBE1F6", "#999999", "#cccccc"]
+light(i) = Pale[int(i) % 8 + 1]
+key_colour(s) = colour(s)
+key_mark(s) = mark(s)
 
 set border 3 lc rgb "#444444"
 set tics nomirror out scale 0.6 textcolor rgb "#222222"
-set grid lc rgb "#dddddd" lt 1 lw 0.7
+if (format ne "terminal") { set grid lc rgb "#dddddd" lt 1 lw 0.7 }
 set errorbars small
+set autoscale xfix
 
 set label 1 subject at screen 0.02, 0.955 left font ",17"
 set label 2 conditions at screen 0.02, 0.908 left font ",11" textcolor rgb "#555555"
@@ -35,6 +41,8 @@ set label 3 foot at screen 0.02, 0.022 left font ",9" textcolor rgb "#777777"
 # Names of panels and series, by number.
 array Panel[16]
 array Series[32]
+do for [i = 1:16] { Panel[i] = "" }
+do for [i = 1:32] { Series[i] = "" }
 panels = 0
 series = 0
 note_panel(i, s) = (Panel[i + 1] = s, panels = i + 1 > panels ? i + 1 : panels, i)
@@ -44,10 +52,14 @@ note_series(i, s) = (Series[i + 1] = s, series = i + 1 > series ? i + 1 : series
 across(n) = n <= 3 ? n : (n <= 4 ? 2 : 3)
 down(n) = (n + across(n) - 1) / across(n)
 
-# A time in ns as people write it.
+# A time in ns as people write it; brief: to three digits.
 spell(ns) = ns < 999.5 ? sprintf("%g ns", ns) : ns < 999500 ? sprintf("%g µs", ns / 1e3) : \
            ns < 999500000 ? sprintf("%g ms", ns / 1e6) : sprintf("%g s", ns / 1e9)
+brief(ns) = ns < 999.5 ? sprintf("%.3g ns", ns) : ns < 999500 ? sprintf("%.3g µs", ns / 1e3) : \
+            ns < 999500000 ? sprintf("%.3g ms", ns / 1e6) : sprintf("%.3g s", ns / 1e9)
 
-# The same colour, much lighter: what is beside the point.
-array Pale[8] = ["#99C7E0", "#EEBF99", "#99D8C7", "#EBC9DC", "#F5D999", "#BBE1F6", "#999999", "#cccccc"]
-light(i) = Pale[int(i) % 8 + 1]
+# The panel and series of a row of the table, and a value only where they are the wanted ones (elsewhere no point).
+here(p, s) = int(column("panel")) == p && int(column("series")) == s
+only(yes, value) = yes ? value : NaN
+
+unset key
