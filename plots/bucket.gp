@@ -5,10 +5,12 @@ stats data using (column("row_low_ns")):(column("row_high_ns")) nooutput
 row_lo = STATS_min_x; row_hi = STATS_max_y
 stats data using (column("low_ns")):(column("high_ns")) nooutput
 lo = STATS_min_x; hi = STATS_max_y
+stats data using (column("rows")) nooutput
 set logscale x 2
+set xrange [STATS_min / 1.12:STATS_max * 1.12]
 load "key.gp"
 set xlabel "rows in the bucket"
-set multiplot layout 1, 2 margins 0.09, 0.97, 0.145, panel_top spacing 0.10, 0.1
+set multiplot layout 1, 2 margins 0.10, 0.97, 0.145, panel_top spacing 0.10, 0.1
 load "time_tics.gp"
 set title "time of a call" offset 0, -0.6 font ",12"
 plot for [s = 0:series - 1] data using (only(here(0, s), column("rows"))):(column("time_ns")):(column("low_ns")):(column("high_ns")) \

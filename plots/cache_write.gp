@@ -1,11 +1,14 @@
 data = ARG1; output = ARG2; format = ARG3; subject = ARG4; conditions = ARG5; foot = ARG6
 load "style.gp"
 load "names.gp"
+stats data using (column("rows")) nooutput
+x_lo = STATS_min / 1.12; x_hi = STATS_max * 1.12
 stats data using (column("low_ns")):(column("high_ns")) nooutput
 lo = STATS_min_x; hi = STATS_max_y
 load "time_tics.gp"
 set logscale x 2
 if (panels > 2) { set xtics 1, 4 }
+set xrange [x_lo:x_hi]
 load "key.gp"
 set multiplot layout down(panels), across(panels) margins 0.11, 0.97, 0.145, panel_top spacing 0.075, 0.15
 do for [p = 0:panels - 1] {

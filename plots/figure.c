@@ -97,6 +97,15 @@ static void list_commits(const struct sm_drawing *d, char *text, size_t bytes)
     if (!*text) snprintf(text, bytes, "unknown commit");
 }
 
+/* How many of the records were disturbed while measured, by their witnesses' own account. */
+static size_t count_flagged(const struct sm_drawing *d)
+{
+    size_t flagged = 0;
+    for (size_t i = 0; i < d->used_count; i++)
+        flagged += json_array_size(json_object_get(sm_json_part(d->used[i]->json, "witnesses"), "flags")) > 0;
+    return flagged;
+}
+
 void sm_drawing_foot(const struct sm_drawing *d, char *foot, size_t bytes)
 {
     if (d->used_count == 0) return;
@@ -106,11 +115,14 @@ void sm_drawing_foot(const struct sm_drawing *d, char *foot, size_t bytes)
     const json_t *machine = sm_json_part(newest->json, "machine");
     const char *cpu = sm_json_text(machine, "cpu");
     const double cores = sm_json_number(machine, "cores");
-    char commits[80], count[32] = "", text[512];
+    char commits[80], count[32] = "", flags[80] = "", text[512];
+    const size_t flagged = count_flagged(d);
+    if (flagged)
+        snprintf(flags, sizeof flags, " · %zu of %zu records disturbed while measured", flagged, d->used_count);
     list_commits(d, commits, sizeof commits);
     if (cores > 0 && cores < 1e6) snprintf(count, sizeof count, ", %.0f core%s", cores, cores > 1 ? "s" : "");
-    snprintf(text, sizeof text, "%.64s%s · slotmark %s · %.10s%s", *cpu ? cpu : "unknown machine", count, commits,
-             sm_result_text(newest, "started"), d->synthetic ? " · synthetic weights" : "");
+    snprintf(text, sizeof text, "%.64s%s · slotmark %s · %.10s%s%s", *cpu ? cpu : "unknown machine", count, commits,
+             sm_result_text(newest, "started"), d->synthetic ? " · synthetic weights" : "", flags);
     sm_text_tidy(foot, bytes, text);
 }
 

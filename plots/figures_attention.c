@@ -12,11 +12,11 @@ static int is_decode(const struct sm_result *r)
            sm_attention_is_plain(r);
 }
 
-/* One curve: the rows of a slice that is already narrowed to one variant, sorted by x. */
+/* One curve: the records of a slice that is already narrowed to one variant. */
 static void add_times(struct sm_drawing *d, struct sm_slice *curve, const char *x, int panel, const char *panel_label,
                       int series, const char *series_label, int per_row)
 {
-    sm_slice_sort(curve, x);
+    sm_slice_curve(curve, x);
     for (size_t i = 0; i < curve->count; i++) {
         const struct sm_result *r = curve->at[i];
         const double rows = per_row ? sm_result_axis(r, "rows") : 1;
@@ -25,6 +25,16 @@ static void add_times(struct sm_drawing *d, struct sm_slice *curve, const char *
         sm_table_row(&d->table, "isisggggs", panel, panel_label, series, series_label, sm_result_axis(r, x),
                      r->median / rows, r->q1 / rows, r->q3 / rows, sm_result_text(r, "case"));
     }
+}
+
+/* The name of the variant all curves have, or "fastest variants". */
+static void note_variant(char variant[64], const struct sm_result *r)
+{
+    const char *name = sm_result_text(r, "variant");
+    if (!*variant)
+        snprintf(variant, 64, "variant %.40s", name);
+    else if (strncmp(variant, "variant ", 8) != 0 || strncmp(variant + 8, name, 40) != 0)
+        snprintf(variant, 64, "fastest variants");
 }
 
 int sm_figure_attention(const struct sm_results *results, struct sm_drawing *d)
@@ -37,6 +47,7 @@ int sm_figure_attention(const struct sm_results *results, struct sm_drawing *d)
     const size_t panels = sm_slice_values(&all, "head_dim", head_dims);
     const size_t n = sm_slice_texts(&all, "family", families);
     const struct sm_result *shown = NULL;
+    char variant[64] = "";
     for (size_t p = 0; p < panels && p < MAX_PANELS; p++) {
         char panel_label[64];
         snprintf(panel_label, sizeof panel_label, "head_dim %.0f", head_dims[p]);
@@ -49,6 +60,7 @@ int sm_figure_attention(const struct sm_results *results, struct sm_drawing *d)
             char label[96];
             if (curve.count) {
                 shown = curve.at[0];
+                note_variant(variant, shown);
                 snprintf(label, sizeof label, "%s KV", sm_result_kv(shown));
                 add_times(d, &curve, "max_seq", (int)p, panel_label, (int)f, label, 0);
             }
@@ -59,9 +71,8 @@ int sm_figure_attention(const struct sm_results *results, struct sm_drawing *d)
     if (shown) {
         char conditions[96];
         sm_result_conditions(shown, conditions, sizeof conditions);
-        snprintf(d->subtitle, sizeof d->subtitle,
-                 "1 row, %.0f heads, %.0f KV heads, every slot valid, fastest variant; %s",
-                 sm_result_axis(shown, "heads"), sm_result_axis(shown, "kv_heads"), conditions);
+        snprintf(d->subtitle, sizeof d->subtitle, "1 row, %.0f heads, %.0f KV heads, every slot valid, %s; %s",
+                 sm_result_axis(shown, "heads"), sm_result_axis(shown, "kv_heads"), variant, conditions);
     }
     d->table.failed |= all.failed;
     sm_slice_destroy(&all);
@@ -159,6 +170,7 @@ int sm_figure_cache_write(const struct sm_results *results, struct sm_drawing *d
     const char *families[SM_SLICE_NAMES], *layouts[SM_SLICE_NAMES];
     const size_t n = sm_slice_texts(&all, "family", families), m = sm_slice_texts(&all, "layout", layouts);
     const struct sm_result *shown = NULL;
+    char variant[64] = "";
     for (size_t f = 0; f < n && f < MAX_PANELS; f++) {
         struct sm_slice family = sm_slice_copy(&all);
         sm_slice_keep_text(&family, "family", families[f]);
@@ -170,6 +182,7 @@ int sm_figure_cache_write(const struct sm_results *results, struct sm_drawing *d
             char panel_label[96], label[96];
             if (curve.count) {
                 shown = curve.at[0];
+                note_variant(variant, shown);
                 snprintf(panel_label, sizeof panel_label, "%s cache", sm_result_kv(shown));
                 snprintf(label, sizeof label, "%.40s layout", layouts[l]);
                 add_times(d, &curve, "rows", (int)f, panel_label, (int)l, label, 1);
@@ -183,9 +196,9 @@ int sm_figure_cache_write(const struct sm_results *results, struct sm_drawing *d
     if (shown) {
         char conditions[96];
         sm_result_conditions(shown, conditions, sizeof conditions);
-        snprintf(d->subtitle, sizeof d->subtitle, "max_seq %.0f, %.0f KV heads, head_dim %.0f, fastest variant; %s",
+        snprintf(d->subtitle, sizeof d->subtitle, "max_seq %.0f, %.0f KV heads, head_dim %.0f, %s; %s",
                  sm_result_axis(shown, "max_seq"), sm_result_axis(shown, "kv_heads"), sm_result_axis(shown, "head_dim"),
-                 conditions);
+                 variant, conditions);
     }
     d->table.failed |= all.failed;
     sm_slice_destroy(&all);

@@ -70,7 +70,7 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
         sm_slice_keep_text(&curve, "family", families[f]);
         sm_slice_pick(&curve, "rows", "rows");
         sm_slice_fastest(&curve, "rows");
-        sm_slice_sort(&curve, "rows");
+        sm_slice_curve(&curve, "rows");
         d->table.failed |= curve.failed;
         if (curve.count > 1) {
             const size_t knee = knee_of(&curve);
@@ -132,12 +132,12 @@ static double allowed(const struct sm_result *r, const json_t *ceiling, int cycl
     return NAN;
 }
 
-/* The row of a ceiling's curve that bears its name: the first of a flat one; of a slope, the one that comes
+/* The row of a ceiling's curve that bears its name: the last of a flat one; of a slope, the one that comes
  * nearest to the best measured rate, where there is room beside it. */
 static size_t name_at(const struct sm_slice *panel, const json_t *ceiling, int cycles)
 {
     double best = 0, nearest = INFINITY;
-    size_t at = 0;
+    size_t at = panel->count - 1;
     for (size_t i = 0; i < panel->count; i++) best = fmax(best, rate_of(panel->at[i], panel->at[i]->median, cycles));
     for (size_t i = 0; i < panel->count; i++) {
         const double rate = allowed(panel->at[i], ceiling, cycles);
@@ -170,9 +170,10 @@ static void add_ceilings(struct sm_drawing *d, const struct sm_slice *panel, int
     }
 }
 
-static void add_matmul(struct sm_drawing *d, const struct sm_slice *curve, int panel, const char *panel_label,
-                       int series, const char *variant, int cycles)
+static void add_matmul(struct sm_drawing *d, struct sm_slice *curve, int panel, const char *panel_label, int series,
+                       const char *variant, int cycles)
 {
+    sm_slice_curve(curve, "rows");
     for (size_t i = 0; i < curve->count; i++) {
         const struct sm_result *r = curve->at[i];
         sm_drawing_use(d, r);
@@ -238,7 +239,7 @@ static int is_softcap(const struct sm_result *r)
 static void add_elements(struct sm_drawing *d, struct sm_slice *curve, int panel, const char *panel_label, int series,
                          const char *label)
 {
-    sm_slice_sort(curve, "cols");
+    sm_slice_curve(curve, "cols");
     for (size_t i = 0; i < curve->count; i++) {
         const struct sm_result *r = curve->at[i];
         sm_drawing_use(d, r);

@@ -11,11 +11,13 @@ stats data using (only(is("measured"), column("low"))):(only(is("measured"), col
 lo = STATS_min_x; hi = STATS_max_y
 stats data using (is("ceiling") ? column("rate") : hi) nooutput
 hi = STATS_max
+stats data using (column("rows")) nooutput
 set logscale xy 2
+set xrange [STATS_min / 1.12:STATS_max * 1.12]
 set yrange [lo / 1.3:hi * 1.5]
 if (panels > 2) { set xtics 1, 4 }
 load "key.gp"
-set multiplot layout down(panels), across(panels) margins 0.08, 0.97, 0.145, panel_top spacing 0.05, 0.15
+set multiplot layout down(panels), across(panels) margins 0.09, 0.97, 0.145, panel_top spacing 0.05, 0.15
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     if (p < panels - across(panels)) { unset xlabel } else { set xlabel "rows" }

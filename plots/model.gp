@@ -4,7 +4,9 @@ load "names.gp"
 pale(s) = int(s) % 2 # every other series counts the padded tokens as well
 key_colour(s) = pale(s) ? light(s / 2) : colour(s / 2)
 key_mark(s) = mark(s / 2)
+stats data using (column("max_seq")) nooutput
 set logscale x 2
+set xrange [STATS_min / 1.12:STATS_max * 1.12]
 set yrange [0:*]
 load "key.gp"
 set multiplot layout 1, panels margins 0.085, 0.97, 0.145, panel_top spacing 0.085, 0.15

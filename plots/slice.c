@@ -82,11 +82,13 @@ static void group_key(const struct sm_result *r, const char *free_axes, char key
     static const char *const axes[] = {"out",      "in",      "cols",    "head_dim", "heads",
                                        "kv_heads", "rows",    "max_seq", "window",   "softcap",
                                        "valid",    "threads", "bucket",  "n_prompt", "n_depth"};
+    const int kernel = !strcmp(sm_result_text(r, "kind"), "bench");
     size_t used = 0;
     key[0] = 0;
     for (size_t i = 0; i < sizeof axes / sizeof *axes && used < KEY_BYTES; i++) {
         double value = sm_result_axis(r, axes[i]);
         if (isnan(value) || listed(free_axes, axes[i])) continue;
+        if (!strcmp(axes[i], "bucket") && kernel) continue; /* there it is the rows by another name */
         if (!strcmp(axes[i], "valid") && sm_attention_is_full(r)) value = -1;
         const int n = snprintf(key + used, KEY_BYTES - used, "%s=%.17g ", axes[i], value);
         used += n > 0 ? (size_t)n : 0;
@@ -161,10 +163,11 @@ void sm_slice_fastest(struct sm_slice *slice, const char *x)
 {
     const char *names[SM_SLICE_NAMES], *best = "";
     const size_t n = sm_slice_texts(slice, "variant", names);
-    size_t best_values = 0;
+    size_t best_values = 0, references = 0;
     double best_time = INFINITY;
+    for (size_t i = 0; i < n; i++) references += !strncmp(names[i], "ref", 3);
     for (size_t i = 0; i < n; i++) {
-        if (n > 1 && !strcmp(names[i], "ref")) continue;
+        if (references < n && !strncmp(names[i], "ref", 3)) continue;
         struct sm_slice one = sm_slice_copy(slice);
         sm_slice_keep_text(&one, "variant", names[i]);
         const size_t values = distinct(&one, x);
@@ -187,7 +190,7 @@ static int rank(const char *name)
     const char *end = strrchr(name, '_');
     for (int i = 0; end && i < 4; i++)
         if (!strcmp(end, order[i])) return i;
-    return !strcmp(name, "ref") ? -1 : 4;
+    return !strncmp(name, "ref", 3) ? -1 : 4;
 }
 
 static int text_order(const void *a, const void *b)
@@ -234,6 +237,20 @@ void sm_slice_sort(struct sm_slice *slice, const char *x)
             slice->at[j] = slice->at[j - 1];
         slice->at[j] = r;
     }
+}
+
+void sm_slice_curve(struct sm_slice *slice, const char *x)
+{
+    sm_slice_sort(slice, x);
+    size_t kept = 0;
+    for (size_t i = 0; i < slice->count; i++) {
+        const struct sm_result *r = slice->at[i], *last = kept ? slice->at[kept - 1] : NULL;
+        if (!last || sm_result_axis(last, x) != sm_result_axis(r, x))
+            slice->at[kept++] = r;
+        else if (strcmp(sm_result_text(r, "started"), sm_result_text(last, "started")) >= 0)
+            slice->at[kept - 1] = r;
+    }
+    slice->count = kept;
 }
 
 static int is_hot(const struct sm_result *r)

@@ -28,7 +28,8 @@ void sm_slice_keep_axis(struct sm_slice *slice, const char *axis, double value);
  * spaces), keeps the one with the most values of axis x; of equals, the one with the most work. */
 void sm_slice_pick(struct sm_slice *slice, const char *x, const char *free_axes);
 
-/* Keeps the one variant that covers the most values of axis x, of equals the fastest; "ref" only when alone. */
+/* Keeps the one variant that covers the most values of axis x, of equals the fastest;
+ * a reference ("ref", "ref_transposed") only when there is no other. */
 void sm_slice_fastest(struct sm_slice *slice, const char *x);
 
 /* The different values of a key or axis, sorted: how many (at most SM_SLICE_NAMES). */
@@ -37,6 +38,9 @@ size_t sm_slice_values(const struct sm_slice *slice, const char *axis, double va
 
 /* By rising values of axis x. */
 void sm_slice_sort(struct sm_slice *slice, const char *x);
+
+/* The same, and of records at one x (one shape can be asked for in two ways) only the newest. */
+void sm_slice_curve(struct sm_slice *slice, const char *x);
 
 /* Kernel records as a reader expects them: the fewest threads measured, and hot where hot was measured. */
 void sm_slice_usual(struct sm_slice *slice);

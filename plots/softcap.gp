@@ -1,15 +1,21 @@
 data = ARG1; output = ARG2; format = ARG3; subject = ARG4; conditions = ARG5; foot = ARG6
 load "style.gp"
 load "names.gp"
-set logscale x 2
-set yrange [0:*]
-if (panels > 2) { set xtics 1, 4 }
+stats data using (column("high")) nooutput
+top = STATS_max * 1.06
 load "key.gp"
 set multiplot layout down(panels), across(panels) margins 0.085, 0.97, 0.145, panel_top spacing 0.07, 0.15
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     if (p < panels - across(panels)) { unset xlabel } else { set xlabel "columns" }
     if (p % across(panels)) { unset ylabel } else { set ylabel "elements per ns" }
+    set xrange [*:*]; set yrange [*:*]; unset logscale x
+    stats data using (only(column("panel") == p, column("columns"))) nooutput
+    set logscale x 2
+    set yrange [0:top]
+    set xrange [STATS_min / 1.12:STATS_max * 1.12]
+    few = STATS_max / STATS_min > 100 || panels > 2
+    if (few) { set xtics 1, 4 } else { set xtics autofreq }
     plot for [s = 0:series - 1] data using (only(here(p, s), column("columns"))):(column("rate")):(column("low")):(column("high")) \
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
     unset label

@@ -66,9 +66,10 @@ static void kernel_record(FILE *to, const struct kernel *k, json_t *shape)
     snprintf(case_id, sizeof case_id, "%s/%s/%s/t1/hot", k->family, k->variant, shape_text);
     free(shape_text);
     emit(to, "bench", case_id,
-         json_pack("{s:s, s:s, s:s, s:s, s:o, s:i, s:s, s:o, s:f, s:f, s:s}", "family", k->family, "group", k->group,
-                   "variant", k->variant, "layout", k->layout, "shape", shape, "threads", 1, "cache_state", "hot",
-                   "samples", noisy(k->ns, 9), "ops", k->ops, "bytes", k->bytes, "binding_ceiling", k->binding));
+         json_pack("{s:s, s:s, s:s, s:s, s:o, s:O, s:i, s:s, s:o, s:f, s:f, s:s}", "family", k->family, "group",
+                   k->group, "variant", k->variant, "layout", k->layout, "shape", shape, "bucket",
+                   json_object_get(shape, "rows"), "threads", 1, "cache_state", "hot", "samples", noisy(k->ns, 9),
+                   "ops", k->ops, "bytes", k->bytes, "binding_ceiling", k->binding));
 }
 
 static void attention_record(FILE *to, int kv, int skip, int rows, int max_seq, int head_dim, int valid)
