@@ -12,6 +12,7 @@ lo = STATS_min_x; hi = STATS_max_y
 stats data using (is("ceiling") ? column("rate") : hi) nooutput
 hi = STATS_max
 stats data using (column("rows")) nooutput
+set style textbox opaque noborder fillcolor rgb "white" margins 0.3, 0.1
 set logscale xy 2
 set xrange [STATS_min / 1.12:STATS_max * 1.12]
 set yrange [lo / 1.3:hi * 1.5]
@@ -25,9 +26,9 @@ do for [p = 0:panels - 1] {
     plot for [s = 0:limits - 1] data using (only(here(p, s) && !is("measured"), column("rows"))):(column("rate")) \
             with lines dt 2 lw 1.5 lc rgb "#777777", \
         data using (only(column("panel") == p && is("ceiling"), column("rows"))):(column("rate")):(strcol("limit")) \
-            with labels right offset 0, 0.6 font ",10" textcolor rgb "#555555", \
+            with labels boxed right offset 0, 0.6 font ",10" textcolor rgb "#555555", \
         data using (only(column("panel") == p && is("slope"), column("rows"))):(column("rate")):(strcol("limit")) \
-            with labels right offset -1, 0.2 font ",10" textcolor rgb "#555555", \
+            with labels boxed right offset -1, 0.2 font ",10" textcolor rgb "#555555", \
         for [s = 0:series - 1] data using (only(here(p, s) && is("measured"), column("rows"))):(column("rate")):(column("low")):(column("high")) \
             with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
     unset label

@@ -67,12 +67,17 @@ static void one_figure(const struct sm_page *page, const struct sm_page_figure *
     fputs("<figcaption>\n", to);
     element(to, "<p>", f->figure->see, "</p>");
     element(to, "<p>", f->finding, "</p>");
+    if (f->table && *f->missing) element(to, "<p class=\"notice\">No picture: ", f->missing, "</p>");
     if (!f->table) {
-        element(to, "<p class=\"notice\">Not drawn: ", f->missing, " To measure it: <code>");
+        fputs("<p class=\"notice\">Not drawn: ", to);
+        text(to, f->missing);
+        fputs(" To measure it: <code>", to);
         text(to, f->figure->command);
         fputs("</code></p>\n", to);
     } else {
-        element(to, "<p class=\"foot\">", f->subtitle, "<br>");
+        fputs("<p class=\"foot\">", to);
+        text(to, f->subtitle);
+        fputs("<br>\n", to);
         text(to, f->foot);
         fputs("<br>Files:", to);
         if (f->drawn && page->svg) link_to(to, name, "svg");

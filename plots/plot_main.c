@@ -5,15 +5,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "figure.h"
+#include "folder.h"
 #include "gnuplot.h"
 #include "page.h"
 
 #define MAX_FIGURES 32
-#define PATH_BYTES 3900
 
 struct options {
     const char *out, *templates, *only[MAX_FIGURES];
@@ -32,7 +31,7 @@ static void usage(FILE *to)
           "  --only FIGURE     draw this one only; may be given again\n"
           "  --format LIST     svg,png (default: both)\n"
           "  --data            tables only\n"
-          "  --terminal        draw with characters on standard output; writes no file but the tables\n"
+          "  --terminal        draw with characters on standard output, write no file\n"
           "  --templates DIR   gnuplot templates of your own: copy and change plots/*.gp\n"
           "  --list            the figures and what each needs\n"
           "  --help\n"
@@ -128,70 +127,11 @@ static int find_templates(const struct options *o, char found[PATH_MAX], char *w
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         if (!places[i] || !realpath(places[i], found)) continue;
         snprintf(file, sizeof file, "%s/style.gp", found);
-        if (!access(file, R_OK) && strlen(found) < PATH_BYTES) return 0;
+        if (!access(file, R_OK) && strlen(found) < SM_FOLDER_BYTES) return 0;
     }
     snprintf(why, why_bytes, "no gnuplot templates (style.gp) in %s",
              o->templates ? o->templates : "plots/ beside the program or in the source tree");
     return -1;
-}
-
-static int out_folder(const struct options *o, const char *first, char folder[PATH_BYTES])
-{
-    struct stat info;
-    int n;
-    if (o->out)
-        n = snprintf(folder, PATH_BYTES, "%s", o->out);
-    else if (!stat(first, &info) && S_ISDIR(info.st_mode))
-        n = snprintf(folder, PATH_BYTES, "%s/figures", first);
-    else {
-        const char *slash = strrchr(first, '/');
-        n = snprintf(folder, PATH_BYTES, "%.*sfigures", slash ? (int)(slash + 1 - first) : 0, first);
-    }
-    return n < 0 || n >= PATH_BYTES ? -1 : 0;
-}
-
-static FILE *open_in(const char *folder, const char *name, const char *ending, const char *mode)
-{
-    char path[PATH_BYTES + 100];
-    snprintf(path, sizeof path, "%s/%s.%s", folder, name, ending);
-    return fopen(path, mode);
-}
-
-static int is_ours(const char *folder)
-{
-    char start[sizeof SM_PAGE_MARK] = "";
-    FILE *index = open_in(folder, "index", "html", "re");
-    if (!index) return 0;
-    const size_t n = fread(start, 1, sizeof start - 1, index);
-    fclose(index);
-    return n == sizeof start - 1 && !memcmp(start, SM_PAGE_MARK, n);
-}
-
-/* Makes the folder ours, or says which file of somebody's is in the way. */
-static int claim(const char *folder, char *why, size_t why_bytes)
-{
-    static const char *const endings[] = {"tsv", "svg", "png"};
-    if (mkdir(folder, 0777) && errno != EEXIST) {
-        snprintf(why, why_bytes, "cannot make the folder %.200s: %s", folder, strerror(errno));
-        return -1;
-    }
-    if (is_ours(folder)) return 0;
-    for (size_t i = 0; i < 3 * sm_figure_count; i++) {
-        FILE *there = open_in(folder, sm_figures[i / 3].name, endings[i % 3], "re");
-        if (!there) continue;
-        fclose(there);
-        snprintf(why, why_bytes, "%.200s/%s.%s is there already and not ours: give another folder with --out", folder,
-                 sm_figures[i / 3].name, endings[i % 3]);
-        return -1;
-    }
-    FILE *index = open_in(folder, "index", "html", "wxe");
-    if (!index || fputs(SM_PAGE_MARK, index) == EOF) {
-        snprintf(why, why_bytes, "cannot write %.200s/index.html: %s", folder,
-                 errno == EEXIST ? "one that is not ours is there: give another folder with --out" : strerror(errno));
-        if (index) fclose(index);
-        return -1;
-    }
-    return fclose(index);
 }
 
 static int wanted(const struct options *o, const char *name)
@@ -224,6 +164,7 @@ static int draw_pictures(const struct options *o, const char *folder, const char
 static int one_figure(const struct options *o, const struct sm_results *results, const char *folder,
                       const char *templates, struct sm_page_figure *f, int *synthetic)
 {
+    sm_folder_clear(folder, f->figure->name); /* nothing of an earlier run stays and passes for this one */
     struct sm_drawing d = {.table = {.columns = f->figure->columns}};
     int state = f->figure->build(results, &d) ? 1 : 0;
     if (d.table.failed) {
@@ -236,7 +177,7 @@ static int one_figure(const struct options *o, const struct sm_results *results,
         sm_text_tidy(f->finding, sizeof f->finding, d.finding);
         sm_drawing_foot(&d, f->foot, sizeof f->foot);
         *synthetic |= d.synthetic;
-        FILE *to = open_in(folder, f->figure->name, "tsv", "we");
+        FILE *to = sm_folder_open(folder, f->figure->name, "tsv", "we");
         const int bad = !to || sm_table_write(&d.table, to);
         if ((to && fclose(to)) || bad) {
             snprintf(f->missing, sizeof f->missing, "cannot write %s.tsv: %s", f->figure->name, strerror(errno));
@@ -272,7 +213,7 @@ static void notice(const struct sm_results *results, char *text, size_t bytes)
 static int draw_all(const struct options *o, const struct sm_results *results, const char *folder,
                     const char *templates)
 {
-    static struct sm_page_figure shown[MAX_FIGURES];
+    struct sm_page_figure shown[MAX_FIGURES];
     struct sm_page page = {.figures = shown, .svg = o->svg, .png = o->png};
     char notices[1024];
     int exit_code = 0;
@@ -298,22 +239,34 @@ static int draw_all(const struct options *o, const struct sm_results *results, c
     }
     notice(results, notices, sizeof notices);
     fputs(notices, stdout);
+    if (!drawn && !exit_code) exit_code = fail("the results hold no data for any figure asked for");
+    if (o->terminal) return exit_code;
     page.notices = notices;
-    FILE *index = open_in(folder, "index", "html", "we");
+    FILE *index = sm_folder_open(folder, "index", "html", "we");
     const int bad = !index || sm_page_write(&page, index);
     if ((index && fclose(index)) || bad) {
         fprintf(stderr, "slotmark plot: cannot write %s/index.html: %s\n", folder, strerror(errno));
         return 1;
     }
-    if (!o->terminal) printf("%-12s %s/index.html\n", "all", folder);
-    if (!drawn && !exit_code) return fail("the results hold no data for any figure asked for");
+    printf("%-12s %s/index.html\n", "all", folder);
+    return exit_code;
+}
+
+/* Characters on standard output: the tables lie in a folder of their own meanwhile. */
+static int draw_on_terminal(const struct options *o, const struct sm_results *results, const char *templates)
+{
+    char folder[] = "/tmp/slotmark-plot-XXXXXX";
+    if (!mkdtemp(folder)) return fail("cannot make a folder in /tmp for the tables");
+    const int exit_code = draw_all(o, results, folder, templates);
+    for (size_t i = 0; i < sm_figure_count; i++) sm_folder_clear(folder, sm_figures[i].name);
+    rmdir(folder);
     return exit_code;
 }
 
 int plot_main(int argc, char **argv)
 {
     struct options o = {.svg = 1, .png = 1};
-    char why[512] = "", templates[PATH_MAX] = "", folder[PATH_BYTES];
+    char why[512] = "", templates[PATH_MAX] = "", folder[SM_FOLDER_BYTES];
     const int done = parse(&o, argc, argv);
     if (done >= 0) return done;
 
@@ -327,9 +280,12 @@ int plot_main(int argc, char **argv)
         goto out;
     }
     sm_results_settle(&results);
-    if (out_folder(&o, argv[optind], folder))
+    if (find_templates(&o, templates, why, sizeof why)) goto out;
+    if (o.terminal)
+        exit_code = draw_on_terminal(&o, &results, templates);
+    else if (sm_folder_choose(o.out, argv[optind], folder))
         snprintf(why, sizeof why, "the path of the figures folder is too long");
-    else if (!find_templates(&o, templates, why, sizeof why) && !claim(folder, why, sizeof why))
+    else if (!sm_folder_claim(folder, why, sizeof why))
         exit_code = draw_all(&o, &results, folder, templates);
 out:
     if (*why) fail(why);

@@ -137,9 +137,249 @@ static void nothing_usable_is_refused(void **unused)
     assert_int_equal(access(OUT "/nothing", F_OK), -1);
 }
 
+static void missing_data_names_the_command(void **unused)
+{
+    (void)unused;
+    /* drawn once with everything, then without the models: nothing of the first may stay */
+    assert_int_equal(plot("--data", "--out", OUT "/few", OUT "/kernels.jsonl", OUT "/models.jsonl", NULL), 0);
+    assert_int_equal(access(OUT "/few/tokens.tsv", F_OK), 0);
+    assert_int_equal(plot("--data", "--out", OUT "/few", OUT "/kernels.jsonl", NULL, NULL), 0);
+    assert_int_equal(access(OUT "/few/tokens.tsv", F_OK), -1);
+    assert_int_equal(access(OUT "/few/mask.tsv", F_OK), 0);
+    assert_non_null(strstr(said, "slotmark profile MODEL --gen 128"));
+    size_t n;
+    char *page = slurp_in("few", "index", "html", &n);
+    assert_non_null(page);
+    assert_non_null(strstr(page, "Not drawn"));
+    assert_non_null(strstr(page, "<code>slotmark profile MODEL --gen 128</code>"));
+    assert_null(strstr(page, "Synthetic weights"));
+    free(page);
+    assert_int_equal(plot("--only", "tokens", "--out", OUT "/few", OUT "/kernels.jsonl", NULL), 2);
+    assert_non_null(strstr(said, "no data"));
+}
+
+static void files_of_others_are_left_alone(void **unused)
+{
+    (void)unused;
+    assert_int_equal(mkdir(OUT "/theirs", 0777), 0);
+    write_file(OUT "/theirs/mask.svg", "theirs");
+    assert_int_equal(plot("--data", "--out", OUT "/theirs", OUT "/kernels.jsonl", NULL, NULL), 2);
+    assert_non_null(strstr(said, "mask.svg is there already"));
+    assert_int_equal(access(OUT "/theirs/index.html", F_OK), -1);
+    assert_int_equal(unlink(OUT "/theirs/mask.svg"), 0);
+    write_file(OUT "/theirs/index.html", "<!DOCTYPE html>\ntheirs");
+    assert_int_equal(plot("--data", "--out", OUT "/theirs", OUT "/kernels.jsonl", NULL, NULL), 2);
+    assert_non_null(strstr(said, "not ours"));
+    size_t n;
+    char *page = slurp_in("theirs", "index", "html", &n);
+    assert_string_equal(page, "<!DOCTYPE html>\ntheirs");
+    free(page);
+}
+
+static void bad_arguments_get_a_sentence(void **unused)
+{
+    (void)unused;
+    assert_int_equal(plot("--only", "nonsense", OUT "/kernels.jsonl", NULL, NULL, NULL), 2);
+    assert_non_null(strstr(said, "no figure is named \"nonsense\""));
+    assert_int_equal(plot("--format", "pdf", OUT "/kernels.jsonl", NULL, NULL, NULL), 2);
+    assert_non_null(strstr(said, "--format takes"));
+    assert_int_equal(plot("--templates", OUT, "--out", OUT "/nothing", OUT "/kernels.jsonl", NULL), 2);
+    assert_non_null(strstr(said, "no gnuplot templates"));
+    assert_int_equal(plot("--list", NULL, NULL, NULL, NULL, NULL), 0);
+    for (size_t i = 0; i < sm_figure_count; i++) assert_non_null(strstr(said, sm_figures[i].command));
+    assert_int_equal(plot("--help", NULL, NULL, NULL, NULL, NULL), 0);
+    assert_non_null(strstr(said, "example:"));
+}
+
+static void without_gnuplot_the_tables_are_there(void **unused)
+{
+    (void)unused;
+    char *path = strdup(getenv("PATH"));
+    assert_non_null(path);
+    setenv("PATH", "/nonexistent", 1);
+    const int code = plot("--only", "mask", "--out", OUT "/few", OUT "/kernels.jsonl", NULL);
+    setenv("PATH", path, 1);
+    free(path);
+    assert_int_equal(code, 1);
+    assert_non_null(strstr(said, "gnuplot-nox"));
+    assert_int_equal(access(OUT "/few/mask.tsv", F_OK), 0);
+}
+
+/* Text that would do harm if gnuplot, a shell or a browser ever took it for its own language. */
+#define VENOM                                                                                                          \
+    "\"; system(\"touch pwned\"); # '; !touch pwned\n`touch pwned` @pwned $(touch pwned)\t%s%n {/=99 a} \\\\ "         \
+    "<script>x</script> |\r"
+
+/* Every text in a value becomes venom, but what says which figure a record belongs to. */
+static void poison(json_t *value)
+{
+    static const char *const kept[] = {"kind", "status", "group", "phase", "started", "unit", "cache_state"};
+    const char *key;
+    json_t *inner;
+    void *next;
+    size_t i;
+    json_array_foreach(value, i, inner) poison(inner);
+    json_object_foreach_safe(value, next, key, inner)
+    {
+        int keep = 0;
+        for (size_t k = 0; k < sizeof kept / sizeof *kept; k++) keep |= !strcmp(key, kept[k]);
+        poison(inner);
+        if (!json_is_string(inner) || keep) continue;
+        char text[512];
+        snprintf(text, sizeof text, "%s%s", json_string_value(inner), VENOM);
+        json_object_set_new(value, key, json_string(text));
+    }
+}
+
+typedef void change_fn(json_t *record, void *context);
+
+/* The fixture's records, each changed; only every `step`th. */
+static void write_changed(const char *path, size_t step, change_fn *change, void *context)
+{
+    static const char *const from[] = {OUT "/kernels.jsonl", OUT "/models.jsonl"};
+    FILE *to = fopen(path, "w");
+    assert_non_null(to);
+    for (size_t f = 0; f < 2; f++) {
+        size_t n;
+        char *text = slurp(from[f], &n), *rest = text;
+        for (size_t number = 0; *rest; number++) {
+            const size_t length = strcspn(rest, "\n");
+            if (number % step == 0) {
+                json_t *record = json_loadb(rest, length, 0, NULL);
+                assert_non_null(record);
+                change(record, context);
+                assert_int_equal(json_dumpf(record, to, JSON_COMPACT), 0);
+                fputc('\n', to);
+                json_decref(record);
+            }
+            rest += length + (rest[length] == '\n');
+        }
+        free(text);
+    }
+    assert_int_equal(fclose(to), 0);
+}
+
+static void poison_record(json_t *record, void *context)
+{
+    (void)context;
+    json_t *ceilings = json_object_get(record, "ceilings");
+    json_object_set(ceilings, VENOM, json_object_get(ceilings, "l1_read"));
+    poison(record);
+}
+
+static void hostile_text_is_only_text(void **unused)
+{
+    (void)unused;
+    write_changed(OUT "/hostile.jsonl", 1, poison_record, NULL);
+    assert_int_equal(plot("--out", OUT "/hostile", OUT "/hostile.jsonl", NULL, NULL, NULL), 0);
+    assert_int_equal(access(OUT "/hostile/pwned", F_OK), -1);
+    assert_int_equal(access("pwned", F_OK), -1);
+    size_t n;
+    for (size_t i = 0; i < sm_figure_count; i++) {
+        char *svg = slurp_in("hostile", sm_figures[i].name, "svg", &n);
+        if (!svg) fail_msg("%s was not drawn", sm_figures[i].name);
+        assert_null(strstr(svg, "<script>"));
+        free(svg);
+        char *table = slurp_in("hostile", sm_figures[i].name, "tsv", &n); /* as many cells in each line */
+        assert_non_null(table);
+        size_t tabs = 0, expected = 0;
+        for (const char *c = table; *c; c++) {
+            assert_true(*c != '"' && *c != '\r');
+            tabs += *c == '\t';
+            if (*c != '\n') continue;
+            if (!expected) expected = tabs;
+            assert_int_equal(tabs, expected);
+            tabs = 0;
+        }
+        free(table);
+    }
+    char *page = slurp_in("hostile", "index", "html", &n);
+    assert_non_null(page);
+    assert_null(strstr(page, "<script>"));
+    assert_non_null(strstr(page, "&lt;script&gt;"));
+    free(page);
+}
+
+struct wrong {
+    const char *key, *inner;
+    json_t *value;
+};
+
+static void put_wrong(json_t *record, void *context)
+{
+    const struct wrong *w = context;
+    json_t *object = w->inner ? json_object_get(record, w->key) : record;
+    if (json_is_object(object)) json_object_set(object, w->inner ? w->inner : w->key, w->value);
+}
+
+/* Each key in turn with a value of every wrong kind: nothing may crash, whatever can be shown of the rest is. */
+static void wrong_types_and_huge_numbers_are_survived(void **unused)
+{
+    (void)unused;
+    static const char *const keys[][2] = {{"shape", NULL},
+                                          {"samples", NULL},
+                                          {"ops", NULL},
+                                          {"bytes", NULL},
+                                          {"threads", NULL},
+                                          {"ceilings", NULL},
+                                          {"witnesses", NULL},
+                                          {"steps", NULL},
+                                          {"token_ns", NULL},
+                                          {"model", NULL},
+                                          {"family", NULL},
+                                          {"variant", NULL},
+                                          {"layout", NULL},
+                                          {"machine", NULL},
+                                          {"build", NULL},
+                                          {"started", NULL},
+                                          {"max_seq", NULL},
+                                          {"n_prompt", NULL},
+                                          {"phase", NULL},
+                                          {"case", NULL},
+                                          {"schema", NULL},
+                                          {"kind", NULL},
+                                          {"group", NULL},
+                                          {"status", NULL},
+                                          {"cache_state", NULL},
+                                          {"shape", "rows"},
+                                          {"shape", "max_seq"},
+                                          {"shape", "head_dim"},
+                                          {"shape", "cols"},
+                                          {"shape", "valid"},
+                                          {"machine", "cores"},
+                                          {"build", "commit"},
+                                          {"model", "name"},
+                                          {"witnesses", "flags"},
+                                          {"shape", "in"},
+                                          {"ceilings", "dram_read"},
+                                          {"witnesses", "core_hz_before"},
+                                          {"binding_ceiling", NULL}};
+    json_t *values =
+        json_loads("[null, true, 0, -1, 1e-300, 1e308, 9223372036854775807, \"\", \"text\", [], {}, [[1e308]], "
+                   "[{\"label\": 7, \"ns\": 1e308}], [1e300, -1, \"x\", 5e17]]",
+                   0, NULL);
+    assert_non_null(values);
+    size_t v;
+    json_t *value;
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) json_array_foreach(values, v, value)
+        {
+            struct wrong w = {keys[k][0], keys[k][1], value};
+            write_changed(OUT "/wrong.jsonl", 9, put_wrong, &w);
+            const int code = plot("--data", "--out", OUT "/hostile", OUT "/wrong.jsonl", NULL, NULL);
+            if (code != 0 && code != 2) fail_msg("%s, value %zu: code %d: %s", keys[k][0], v, code, said);
+        }
+    json_decref(values);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_figure_is_drawn_and_drawn_alike),
-                                       cmocka_unit_test(nothing_usable_is_refused)};
+                                       cmocka_unit_test(nothing_usable_is_refused),
+                                       cmocka_unit_test(missing_data_names_the_command),
+                                       cmocka_unit_test(files_of_others_are_left_alone),
+                                       cmocka_unit_test(bad_arguments_get_a_sentence),
+                                       cmocka_unit_test(without_gnuplot_the_tables_are_there),
+                                       cmocka_unit_test(hostile_text_is_only_text),
+                                       cmocka_unit_test(wrong_types_and_huge_numbers_are_survived)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
