@@ -11,37 +11,33 @@ const struct sm_figure sm_figures[] = {
      "One token's attention over a static cache. Every column is paid for, so the time doubles with max_seq; a "
      "smaller KV type helps where memory, not arithmetic, is the limit.",
      KERNEL_COLUMNS "max_seq time_ns low_ns high_ns case",
-     "slotmark bench --family attention_f32,attention_f16,attention_i8 --max-seq 256,512,1024,2048,4096 "
-     "--head-dim 64,128,256,512",
+     "slotmark bench --group attention --rows 1 --max-seq 256,512,1024,2048,4096 --head-dim 64,128,256,512",
      sm_figure_attention},
     {"bucket", "The bucket curve: what one more row costs",
      "Left: the time of a call. Right: the same for each row; the ring marks the knee, the smallest bucket within "
      "a tenth of the best time per row. Buckets left of it pay more for every row.",
      KERNEL_COLUMNS "rows time_ns low_ns high_ns row_ns row_low_ns row_high_ns knee case",
-     "slotmark bench --family attention_f16,matmul_w4g32_a8 --max-seq 2048 --rows 1,2,4,8,16,32,64,128,256,512",
-     sm_figure_bucket},
+     "slotmark bench --group attention,matmul --max-seq 2048 --rows 1,2,4,8,16,32,64,128,256,512", sm_figure_bucket},
     {"matmul", "Matmul rate against rows",
      "How near each variant comes to what this machine can do. Dashed: the measured ceilings; the sloping one is "
      "memory, which binds while each weight read serves few rows.",
      "what " KERNEL_COLUMNS "rows rate low high limit unit case",
-     "slotmark bench --family matmul_w4g32_a8,matmul_w8g32_a8,matmul_f32 --rows 1,2,4,8,16,32,64,128,256,512",
-     sm_figure_matmul},
+     "slotmark bench --group matmul --variant all --rows 1,2,4,8,16,32,64,128,256,512", sm_figure_matmul},
     {"softcap", "Softcap: elements per nanosecond against columns",
      "A flat curve is arithmetic (tanh); a drop to the right is the row no longer fitting a cache.",
      KERNEL_COLUMNS "columns rate low high case",
-     "slotmark bench --family softcap_f32,softcap_argmax --cols 32000,49152,128256,151936,262144", sm_figure_softcap},
+     "slotmark bench --group softcap --variant all --vocab 32000,49152,128256,151936,262144", sm_figure_softcap},
     {"cache_write", "Cache write: time per row by layout",
      "What it costs to put one new row of keys or values into its slot. Transposed slots lie far apart: each "
      "element touches a cache line of its own until a bucket of rows fills the lines.",
      KERNEL_COLUMNS "rows row_ns low_ns high_ns case",
-     "slotmark bench --family cache_write_f32,cache_write_f16,cache_write_i8 --max-seq 2048 "
-     "--rows 1,2,4,8,16,32,64,128,256",
+     "slotmark bench --group cache_write --variant all --max-seq 2048 --rows 1,2,4,8,16,32,64,128,256",
      sm_figure_cache_write},
     {"mask", "Mask tax: attention over columns that the mask hides",
      "Literal variants pay for every column whatever is valid, so their time is flat. Skipping ones pay for what "
      "they cannot prove hidden; the gap between the two is the tax.",
      KERNEL_COLUMNS "valid time_ns low_ns high_ns case",
-     "slotmark bench --family attention_f32,attention_f16,attention_i8 --max-seq 2048 --valid 64,256,512,1024,2047",
+     "slotmark bench --group attention --variant all --max-seq 2048 --rows 1 --valid 64,256,512,1024,1536,2047",
      sm_figure_mask},
     {"model", "Model speed against max_seq",
      "Solid: real tokens. Light: padded tokens, which are computed and thrown away. The gap in prefill is the "
