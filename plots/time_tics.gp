@@ -4,7 +4,7 @@ set ytics ()
 set yrange [lo / 1.3:hi * 1.3]
 do for [e = floor(log10(lo)) - 1 : ceil(log10(hi))] {
     set ytics add (spell(10.0 ** e) 10.0 ** e)
-    if (hi / lo < 100) {
+    if (hi / lo < 300) {
         set ytics add (spell(2 * 10.0 ** e) 2 * 10.0 ** e)
         set ytics add (spell(5 * 10.0 ** e) 5 * 10.0 ** e)
     }
