@@ -88,7 +88,7 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
         }
         sm_slice_destroy(&curve);
     }
-    snprintf(d->subtitle, sizeof d->subtitle, "%s%s%s%s%s%sfastest variants; %s", *names.shapes[0] ? "attention: " : "",
+    snprintf(d->subtitle, sizeof d->subtitle, "%s%s%s%s%s%sfastest variants; %.60s", *names.shapes[0] ? "attention: " : "",
              names.shapes[0], *names.shapes[0] ? "; " : "", *names.shapes[1] ? "matmul: " : "", names.shapes[1],
              *names.shapes[1] ? "; " : "", conditions);
     d->table.failed |= all.failed;

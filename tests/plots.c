@@ -364,7 +364,7 @@ static void wrong_types_and_huge_numbers_are_survived(void **unused)
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) json_array_foreach(values, v, value)
         {
             struct wrong w = {keys[k][0], keys[k][1], value};
-            write_changed(OUT "/wrong.jsonl", 9, put_wrong, &w);
+            write_changed(OUT "/wrong.jsonl", 19, put_wrong, &w);
             const int code = plot("--data", "--out", OUT "/hostile", OUT "/wrong.jsonl", NULL, NULL);
             if (code != 0 && code != 2) fail_msg("%s, value %zu: code %d: %s", keys[k][0], v, code, said);
         }
