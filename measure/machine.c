@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 #include "clock.h"
 #include "machine_facts.h"
@@ -51,9 +54,10 @@ static void ask_hwloc(void)
 const char *sm_machine_isa(void)
 {
 #if defined(__x86_64__)
+    unsigned a, b, c, d;
     __builtin_cpu_init();
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("f16c"))
-        return "any";
+    const int f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C); /* clang 14's builtin does not know it */
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !f16c) return "any";
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
         return "avx2";

@@ -22,7 +22,7 @@ double sm_quantile(const double *sorted, size_t count, double q)
 
 double sm_median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, ascending);
+    if (count) qsort(values, count, sizeof *values, ascending);
     return sm_quantile(values, count, 0.5);
 }
 
