@@ -26,6 +26,7 @@ static int fill(struct sm_rotation *r, size_t max_seq, const float *divisors)
     for (size_t i = 0; i < half; i++) {
         float f = i < r->pairs ? (float)pow(r->theta, -2.0 * (double)i / (double)r->head_dim) : 0;
         if (divisors) f /= divisors[i];
+        if (!isfinite((float)max_seq * f)) return -1;
         for (size_t p = 0; p < max_seq; p++) {
             const float angle = (float)p * f;
             r->cos[p * half + i] = (float)cos((double)angle);
@@ -67,7 +68,9 @@ int sm_positions_create(struct sm_positions **positions, const struct sm_model *
     for (size_t i = 0; !bad && i < p->count; i++) {
         bad |= fill(&p->rotation[i], max_seq, divisors);
         p->bytes += 2 * max_seq * (p->rotation[i].head_dim / 2) * sizeof(float);
-        if (bad) snprintf(why, why_bytes, "making rotary tables for %zu positions: out of memory", max_seq);
+        if (bad)
+            snprintf(why, why_bytes, "making rotary tables for %zu positions: out of memory, or an angle is infinite",
+                     max_seq);
     }
     free(divisors);
     if (!bad) p->max_seq = max_seq;
