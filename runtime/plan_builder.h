@@ -125,4 +125,7 @@ size_t plan_counted_bytes(const struct plan_builder *b);
 
 struct sm_plan *plan_end(struct plan_builder *b);
 
+/* Adds everything, in the order of a call (plan_steps.c). The plan itself comes first in the arena. */
+void plan_add_steps(struct plan_builder *b);
+
 #endif
