@@ -100,11 +100,13 @@ struct packer {
     size_t why_bytes;
 };
 
-/* Row r of the model is row ordered_row(r, a) of a file whose heads of `a` rows hold interleaved pairs. */
+/* Row r of the model is row ordered_row(r, a) of a file whose heads of `a` rows hold interleaved pairs; a = 0: they
+ * do not. */
 static size_t ordered_row(size_t r, size_t a)
 {
+    if (!a) return r;
     const size_t j = r % a, half = a / 2;
-    return a ? r - j + (j < half ? 2 * j : 2 * (j - half) + 1) : r;
+    return r - j + (j < half ? 2 * j : 2 * (j - half) + 1);
 }
 
 static void reserve(struct packer *p, size_t bytes)
