@@ -1,5 +1,6 @@
 /* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
- * included before this text) and one promise (SM_ATTENTION_SKIP: 0 computes every column, 1 proves what it may skip).
+ * included before this text; SM_ATTENTION_VNNI: int8 keys in integers) and one promise (SM_ATTENTION_SKIP: 0 computes
+ * every column, 1 proves what it may skip).
  *
  * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
  * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
@@ -20,13 +21,17 @@
 #include <string.h>
 
 #include "attention_tiles_body.h"
+#ifdef SM_ATTENTION_VNNI
+#include "attention_vnni.h"
+#endif
 
-#define QUERIES_MOST 96      /* of a row block */
-#define QUERY_FLOATS 24576   /* of a row block, so that its sums stay in the second-level cache */
-#define ROW_BLOCKS 32        /* that one plan covers: the bits of seen */
-#define BLOCKS_MOST 4096     /* column blocks that a plan knows; those beyond count as seen */
-#define RAW_QUERIES 4        /* up to here keys are read as they lie: one dot tile uses each once */
-#define WEIGHTLESS (-104.0f) /* exp of this or less is exactly 0 */
+#define QUERIES_MOST 96    /* of a row block */
+#define QUERY_FLOATS 24576 /* of a row block, so that its sums stay in the second-level cache */
+#define ROW_BLOCKS 32      /* that one plan covers: the bits of seen */
+#define BLOCKS_MOST 4096   /* column blocks that a plan knows; those beyond count as seen */
+#define RAW_QUERIES 4      /* up to here keys are read as they lie: one dot tile uses each once */
+#define PLANE_FLOATS ((QUERY_FLOATS + 56 * QUERIES_MOST) / 2) /* two bytes for an element, rows rounded up to 64 */
+#define WEIGHTLESS (-104.0f)                                  /* exp of this or less is exactly 0 */
 
 /* What the mask hides, for the row blocks of one chunk of rows, and how large the keys there are. */
 struct plan {
@@ -56,6 +61,11 @@ struct rows {
     float limit[QUERIES_MOST]; /* a logit below this weighs nothing */
     float weight[QUERIES_MOST][VEC_WIDTH];
     uint8_t live[QUERIES_MOST];
+#ifdef SM_ATTENTION_VNNI
+    int8_t *planes; /* attention_vnni.h: the queries in 16 bits */
+    int32_t plane_begin[QUERIES_MOST][2];
+    float plane_step[QUERIES_MOST];
+#endif
 };
 
 static size_t smaller(size_t a, size_t b)
@@ -140,6 +150,10 @@ static void begin_rows(struct rows *s)
         s->norm[m] = s->live[m] ? sqrtf(vec_sum(square)) : 0;
         s->most[m] = -INFINITY;
         vec_store(s->weight[m], vec_zero());
+#ifdef SM_ATTENTION_VNNI
+        s->plane_step[m] =
+            vnni_planes(s->planes + m * 2 * vnni_stride(a->head_dim), s->plane_begin[m], to, a->head_dim);
+#endif
     }
 }
 
@@ -158,6 +172,18 @@ static void begin_block(struct rows *s, const struct block *block)
         for (size_t j = block->count; j < BLOCK; j++) s->k_scale[j] = s->v_scale[j] = 0;
     }
 }
+
+#ifdef SM_ATTENTION_VNNI
+
+/* z[query][j] = dot of the scaled query with the elements of key j. */
+static void block_dots(struct rows *s, const struct block *block)
+{
+    uint8_t *const keys = (uint8_t *)s->k;
+    vnni_keys(keys, block->k, block->count, s->a->head_dim);
+    vnni_dots(s->z, s->planes, (const int32_t(*)[2])s->plane_begin, s->plane_step, s->queries, keys, s->a->head_dim);
+}
+
+#else
 
 /* Whether transposing the keys of a block costs less than the reductions of dot tiles do: about 7 operations for
  * VEC_WIDTH elements against 3 for a logit. */
@@ -186,24 +212,24 @@ static void block_dots(struct rows *s, const struct block *block)
         for (size_t j = block->count; j < padded; j++) s->z[m * BLOCK + j] = 0;
 }
 
+#endif
+
 /* The masked logits of one query. */
-INLINE void logits(const struct rows *s, size_t m, size_t vecs, vec z[BLOCK / VEC_WIDTH])
+INLINE void logits(const struct rows *s, size_t m, const size_t vecs, const int capped, vec z[BLOCK / VEC_WIDTH])
 {
-    const float *mask = s->mask + m / s->head_count * BLOCK;
-    const vec cap = vec_set(s->a->softcap), per_cap = vec_set(1 / s->a->softcap);
+    const float *from = s->z + m * BLOCK, *mask = s->mask + m / s->head_count * BLOCK;
+#pragma GCC unroll 8
     for (size_t v = 0; v < vecs; v++) {
-        z[v] = vec_load(s->z + m * BLOCK + v * VEC_WIDTH);
+        z[v] = vec_load(from + v * VEC_WIDTH);
         if (SM_ATTENTION_KV == 8) z[v] = vec_mul(z[v], vec_load(s->k_scale + v * VEC_WIDTH));
-        if (s->a->softcap > 0) z[v] = vec_mul(cap, vec_tanh(vec_mul(z[v], per_cap)));
+        if (capped) z[v] = vec_mul(vec_set(s->a->softcap), vec_tanh(vec_mul(z[v], vec_set(1 / s->a->softcap))));
         z[v] = vec_add(z[v], vec_load(mask + v * VEC_WIDTH));
     }
 }
 
 /* A larger logit appeared: what was summed so far weighs less. */
-static void raise_most(struct rows *s, size_t m, size_t vecs, const vec z[BLOCK / VEC_WIDTH])
+static void raise_most(struct rows *s, size_t m, vec most)
 {
-    vec most = z[0];
-    for (size_t v = 1; v < vecs; v++) most = vec_max(most, z[v]);
     const float new_most = vec_largest(most);
     const vec factor = vec_exp(vec_sub(vec_set(s->most[m]), vec_set(new_most)));
     float *sum = s->sum + m * s->stride;
@@ -213,17 +239,18 @@ static void raise_most(struct rows *s, size_t m, size_t vecs, const vec z[BLOCK 
 }
 
 /* Logits of the block become weights, times the scale of their value. */
-static void weigh(struct rows *s, size_t vecs)
+INLINE void weigh_vecs(struct rows *s, const size_t vecs, const int capped)
 {
     for (size_t m = 0; m < s->queries; m++) {
         vec z[BLOCK / VEC_WIDTH];
-        logits(s, m, vecs, z);
-        int above = 0;
-        const vec most = vec_set(s->most[m]);
-        for (size_t v = 0; v < vecs; v++) above |= vec_any_above(z[v], most);
-        if (above) raise_most(s, m, vecs, z);
+        logits(s, m, vecs, capped, z);
+        vec most = vec_set(-INFINITY);
+#pragma GCC unroll 8
+        for (size_t v = 0; v < vecs; v++) most = vec_max(most, z[v]);
+        if (vec_any_above(most, vec_set(s->most[m]))) raise_most(s, m, most);
         const vec now_most = vec_set(s->most[m]);
         vec weight = vec_load(s->weight[m]);
+#pragma GCC unroll 8
         for (size_t v = 0; v < vecs; v++) {
             vec w = vec_exp(vec_sub(z[v], now_most));
             weight = vec_add(weight, w);
@@ -234,13 +261,24 @@ static void weigh(struct rows *s, size_t vecs)
     }
 }
 
+/* Whole blocks, all but two, have a count that the compiler knows. */
+static void weigh(struct rows *s, size_t vecs)
+{
+    if (s->a->softcap > 0)
+        weigh_vecs(s, vecs, 1);
+    else if (vecs == BLOCK / VEC_WIDTH)
+        weigh_vecs(s, BLOCK / VEC_WIDTH, 0);
+    else
+        weigh_vecs(s, vecs, 0);
+}
+
 /* Whether every weight of the block will be exactly 0, for all rows that see anything. */
 static int is_weightless(const struct rows *s, size_t vecs)
 {
     for (size_t m = 0; m < s->queries; m++) {
         if (!s->live[m]) continue;
         vec z[BLOCK / VEC_WIDTH];
-        logits(s, m, vecs, z);
+        logits(s, m, vecs, s->a->softcap > 0, z);
         for (size_t v = 0; v < vecs; v++)
             if (vec_any_above(vec_sub(z[v], vec_set(s->most[m])), vec_set(WEIGHTLESS))) return 0;
     }
@@ -306,7 +344,8 @@ static void begin_hidden(struct rows *s)
         s->limit[m] = s->live[m] ? s->most[m] + WEIGHTLESS - 0.25f - 0x1p-20f * fabsf(s->most[m]) : INFINITY;
 }
 
-/* 2^-10 covers what rounding does to both norms and to the dot product: less than 4 (head_dim + 4) 2^-24. */
+/* 2^-10 covers what rounding does to both norms and to the dot product, less than 4 (head_dim + 4) 2^-24, and what
+ * 16 bits do to a query, at most sqrt(head_dim) / 65024 of its norm. */
 static int is_out_of_reach(const struct rows *s, const struct block *block, float *norm, float hidden_most)
 {
     const float cap = s->a->softcap > 0 ? s->a->softcap * (1 + 0x1p-10f) : INFINITY;
@@ -393,7 +432,8 @@ static void attend_plan(struct rows *s, struct plan *plan, struct sm_part part, 
 
 static void attend(const struct sm_attention *a, struct sm_part part)
 {
-    alignas(64) float scratch[2 * QUERY_FLOATS + 2 * BLOCK * SM_ATTENTION_MAX_HEAD_DIM + 2 * QUERIES_MOST * BLOCK];
+    alignas(64) float
+        scratch[2 * QUERY_FLOATS + 2 * BLOCK * SM_ATTENTION_MAX_HEAD_DIM + 2 * QUERIES_MOST * BLOCK + PLANE_FLOATS];
     alignas(64) struct rows s;
     struct plan plan;
     if (part.row_begin >= part.row_end || part.col_begin >= part.col_end) return;
@@ -407,6 +447,9 @@ static void attend(const struct sm_attention *a, struct sm_part part)
     s.mask = s.z + queries_most * BLOCK;
     s.k = s.mask + queries_most * BLOCK;
     s.v = s.k + BLOCK * s.stride;
+#ifdef SM_ATTENTION_VNNI
+    s.planes = (int8_t *)(s.v + BLOCK * s.stride);
+#endif
     /* equal row blocks, so that the last is not a few rows that pay for all keys */
     const size_t rows = part.row_end - part.row_begin, rows_most = queries_most / heads_most;
     const size_t row_blocks = (rows + rows_most - 1) / rows_most;

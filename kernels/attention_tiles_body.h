@@ -47,6 +47,8 @@ static void floats_of_slots(float *to, size_t stride, const attention_element *f
     }
 }
 
+#ifndef SM_ATTENTION_VNNI /* which has tiles of its own for keys */
+
 /* to[d][j] = from[j][d]: columns up to the next multiple of VEC_WIDTH repeat the last slot. */
 static void floats_transposed(float *to, const attention_element *from, size_t count, size_t head_dim)
 {
@@ -131,6 +133,8 @@ INLINE void dots(enum source source, const float *q, size_t q_stride, size_t que
     }
 #undef DOT_TILES
 }
+
+#endif
 
 /* c[rows][vecs] = (fresh ? 0 : c) + a[rows][depth] * b[depth][vecs]; is_half: the one vector of b is half there. */
 INLINE void outer_tile(const size_t rows, const size_t vecs, enum source source, const int is_half, const float *a,

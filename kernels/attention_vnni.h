@@ -1,0 +1,125 @@
+/* attention_vnni.h - dot products of float queries with int8 keys in integers. For files compiled with AVX-512 VNNI.
+ *
+ * A query is rounded to 16 bits, q = step * (256 high + low) with step = max|q| / 32512, and each of its planes high
+ * and low multiplied with the keys by vpdpbusd. That wants one operand unsigned: keys are taken as key + 128, and a
+ * sum starts at -128 times the sum of its plane. Integers do not round, and |sum of (256 high + low) key| is at most
+ * 512 * 32512 * 127 < 2^31. */
+#ifndef SM_ATTENTION_VNNI_H
+#define SM_ATTENTION_VNNI_H
+
+#include <immintrin.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "attention_avx512.h"
+
+#define VNNI_BLOCK 64  /* keys worked on at once */
+#define VNNI_QUERIES 3 /* at once: 3 x 2 planes x 4 sums, 4 keys and 2 broadcasts fill 30 of 32 registers */
+
+/* head_dim rounded up to whole registers of bytes. */
+static inline size_t vnni_stride(size_t head_dim)
+{
+    return (head_dim + 63) / 64 * 64;
+}
+
+/* planes: [stride / 4] pairs of four bytes of high and four of low, zeros beyond head_dim. begin: what the sums of
+ * high and low start with. Returns step. q is padded with zeros to a multiple of 16. */
+static inline float vnni_planes(int8_t *planes, int32_t begin[2], const float *q, size_t head_dim)
+{
+    __m512 most = _mm512_setzero_ps();
+    for (size_t d = 0; d < head_dim; d += 16) most = _mm512_max_ps(most, _mm512_abs_ps(_mm512_loadu_ps(q + d)));
+    const float largest = _mm512_reduce_max_ps(most);
+    const float per_step = largest > 0x1p-100f ? 32512 / largest : 0; /* a query of next to nothing is nothing */
+    __m512i high_sum = _mm512_setzero_si512(), low_sum = high_sum;
+    memset(planes, 0, 2 * vnni_stride(head_dim));
+    for (size_t d = 0; d < head_dim; d += 16) {
+        const __m512i n = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(q + d), _mm512_set1_ps(per_step)));
+        const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(n, _mm512_set1_epi32(128)), 8);
+        const __m512i low = _mm512_sub_epi32(n, _mm512_slli_epi32(high, 8));
+        high_sum = _mm512_add_epi32(high_sum, high);
+        low_sum = _mm512_add_epi32(low_sum, low);
+        const __m128i h = _mm512_cvtepi32_epi8(high), l = _mm512_cvtepi32_epi8(low);
+        _mm_storeu_si128((__m128i *)(planes + 2 * d), _mm_unpacklo_epi32(h, l));
+        _mm_storeu_si128((__m128i *)(planes + 2 * d + 16), _mm_unpackhi_epi32(h, l));
+    }
+    begin[0] = -128 * _mm512_reduce_add_epi32(high_sum);
+    begin[1] = -128 * _mm512_reduce_add_epi32(low_sum);
+    return largest / 32512;
+}
+
+/* to[d / 4][key] = four bytes of key + 128, for VNNI_BLOCK keys of which `count` are there; the rest repeat the last.
+ */
+static inline void vnni_keys(uint8_t *to, const int8_t *keys, size_t count, size_t head_dim)
+{
+    const __m512 flip = _mm512_castsi512_ps(_mm512_set1_epi8(-128));
+    for (size_t j = 0; j < count; j += 16)
+        for (size_t d = 0; d < head_dim; d += 64) {
+            const size_t left = head_dim - d;
+            const __mmask64 there = left >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << left) - 1;
+            vec x[16];
+            for (size_t i = 0; i < 16; i++) {
+                const int8_t *key = keys + (j + i < count ? j + i : count - 1) * head_dim + d;
+                x[i] = _mm512_xor_ps(flip, _mm512_castsi512_ps(_mm512_maskz_loadu_epi8(there, key)));
+            }
+            vec_transpose(x);
+            for (size_t i = 0; i < 16; i++)
+                _mm512_storeu_ps((float *)(void *)(to + ((d / 4 + i) * VNNI_BLOCK + j) * 4), x[i]);
+        }
+}
+
+/* z[query][key] of `queries` <= VNNI_QUERIES. */
+static inline __attribute__((always_inline)) void vnni_tile(const size_t queries, float *z, const int8_t *planes,
+                                                            const int32_t (*begin)[2], const float *step,
+                                                            const uint8_t *keys, size_t head_dim)
+{
+    const size_t stride = 2 * vnni_stride(head_dim);
+    __m512i high[VNNI_QUERIES][4], low[VNNI_QUERIES][4];
+#pragma GCC unroll 4
+    for (size_t i = 0; i < queries; i++)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < 4; v++) {
+            high[i][v] = _mm512_set1_epi32(begin[i][0]);
+            low[i][v] = _mm512_set1_epi32(begin[i][1]);
+        }
+    for (size_t d = 0; d < head_dim; d += 4, keys += 4 * VNNI_BLOCK) {
+        __m512i key[4];
+#pragma GCC unroll 4
+        for (size_t v = 0; v < 4; v++) key[v] = _mm512_loadu_si512(keys + v * 64);
+#pragma GCC unroll 4
+        for (size_t i = 0; i < queries; i++) {
+            int32_t four[2];
+            memcpy(four, planes + i * stride + 2 * d, sizeof four);
+            const __m512i h = _mm512_set1_epi32(four[0]), l = _mm512_set1_epi32(four[1]);
+#pragma GCC unroll 4
+            for (size_t v = 0; v < 4; v++) {
+                high[i][v] = _mm512_dpbusd_epi32(high[i][v], key[v], h);
+                low[i][v] = _mm512_dpbusd_epi32(low[i][v], key[v], l);
+            }
+        }
+    }
+#pragma GCC unroll 4
+    for (size_t i = 0; i < queries; i++)
+#pragma GCC unroll 4
+        for (size_t v = 0; v < 4; v++) {
+            const __m512i n = _mm512_add_epi32(_mm512_slli_epi32(high[i][v], 8), low[i][v]);
+            _mm512_storeu_ps(z + i * VNNI_BLOCK + v * 16,
+                             _mm512_mul_ps(_mm512_cvtepi32_ps(n), _mm512_set1_ps(step[i])));
+        }
+}
+
+/* z[query][key] = dot of query and key, for a block of keys that vnni_keys laid out. */
+static inline void vnni_dots(float *z, const int8_t *planes, const int32_t (*begin)[2], const float *step,
+                             size_t queries, const uint8_t *keys, size_t head_dim)
+{
+    const size_t stride = 2 * vnni_stride(head_dim);
+    size_t i = 0;
+    for (; i + 3 <= queries && i + 4 != queries; i += 3)
+        vnni_tile(3, z + i * VNNI_BLOCK, planes + i * stride, begin + i, step + i, keys, head_dim);
+    for (; i + 2 <= queries; i += 2)
+        vnni_tile(2, z + i * VNNI_BLOCK, planes + i * stride, begin + i, step + i, keys, head_dim);
+    if (i < queries) vnni_tile(1, z + i * VNNI_BLOCK, planes + i * stride, begin + i, step + i, keys, head_dim);
+}
+
+#endif
