@@ -1,20 +1,26 @@
-/* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
- * included before this text; SM_ATTENTION_VNNI: int8 keys in integers) and one promise (SM_ATTENTION_SKIP: 0 computes
- * every column, 1 proves what it may skip).
+/* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV),
+ * one instruction set (the vector header included before this text;
+ * SM_ATTENTION_VNNI: int8 keys in integers) and one promise (SM_ATTENTION_SKIP:
+ * 0 computes every column, 1 proves what it may skip).
  *
- * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
- * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
- * blocks; softmax is online, with one running maximum and VEC_WIDTH running sums a query, rescaled when a larger
- * logit appears.
+ * The part is walked KV head by KV head, and in each by blocks of query rows:
+ * the queries of a row block are its rows times the heads that share the KV
+ * head, so that keys and values are read once for all of them. Columns come in
+ * blocks; softmax is online, with one running maximum and VEC_WIDTH running
+ * sums a query, rescaled when a larger logit appears.
  *
- * Why skip has the bits of literal. Both take first the column blocks that some row of the row block may see, in
- * order, and then the hidden ones, in order. When the hidden ones come, each row's maximum covers all it may see. A
- * hidden block whose every logit, for every row that sees anything, is more than 104 below that maximum has weights
- * of exactly 0 (vector_math_avx2.h) and moves no maximum, so computing it leaves every sum as it was: x + 0 * v = x
- * for finite v, but for the sign of a zero, which the last line of finish_row settles. skip shows that from
- *     |scale q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <= softcap where there is one,
- * with the largest |k| of the block (read once for all rows of a part, cached), or failing that from the logits
- * themselves, which saves the values. Rows that see nothing at all have no veto: what they hold is meaningless. */
+ * Why skip has the bits of literal. Both take first the column blocks that some
+ * row of the row block may see, in order, and then the hidden ones, in order.
+ * When the hidden ones come, each row's maximum covers all it may see. A hidden
+ * block whose every logit, for every row that sees anything, is more than 104
+ * below that maximum has weights of exactly 0 (vector_math_avx2.h) and moves no
+ * maximum, so computing it leaves every sum as it was: x + 0 * v = x for finite
+ * v, but for the sign of a zero, which the last line of finish_row settles.
+ * skip shows that from |scale q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <=
+ * softcap where there is one, with the largest |k| of the block (read once for
+ * all rows of a part, cached), or failing that from the logits themselves,
+ * which saves the values. Rows that see nothing at all have no veto: what they
+ * hold is meaningless. */
 
 #include <math.h>
 #include <stdalign.h>
@@ -33,11 +39,13 @@
 #define PLANE_FLOATS ((QUERY_FLOATS + 56 * QUERIES_MOST) / 2) /* two bytes for an element, rows rounded up to 64 */
 #define WEIGHTLESS (-104.0f)                                  /* exp of this or less is exactly 0 */
 
-/* What the mask hides, for the row blocks of one chunk of rows, and how large the keys there are. */
+/* What the mask hides, for the row blocks of one chunk of rows, and how large
+ * the keys there are. */
 struct plan {
     size_t row_begin, row_end, block_rows;
     uint32_t seen[BLOCKS_MOST];     /* bit i: row block i may see a column of this block */
-    float hidden_most[BLOCKS_MOST]; /* the largest mask value where a row sees none of the block */
+    float hidden_most[BLOCKS_MOST]; /* the largest mask value where a row sees
+                                       none of the block */
     float norm[BLOCKS_MOST];        /* the largest |key|, negative: not known */
     uint8_t live[ROW_BLOCKS * QUERIES_MOST];
 };
@@ -57,7 +65,8 @@ struct rows {
     float *q, *sum, *z, *mask, *k, *v;
     float k_scale[BLOCK], v_scale[BLOCK];
     float most[QUERIES_MOST];  /* running maximum */
-    float norm[QUERIES_MOST];  /* of the scaled query; 0 where the row sees nothing */
+    float norm[QUERIES_MOST];  /* of the scaled query; 0 where the row sees nothing
+                                */
     float limit[QUERIES_MOST]; /* a logit below this weighs nothing */
     float weight[QUERIES_MOST][VEC_WIDTH];
     uint8_t live[QUERIES_MOST];
@@ -157,7 +166,8 @@ static void begin_rows(struct rows *s)
     }
 }
 
-/* Mask rows and slot scales of a block, padded to whole vectors so that what is not there weighs nothing. */
+/* Mask rows and slot scales of a block, padded to whole vectors so that what is
+ * not there weighs nothing. */
 static void begin_block(struct rows *s, const struct block *block)
 {
     const struct sm_attention *a = s->a;
@@ -185,8 +195,8 @@ static void block_dots(struct rows *s, const struct block *block)
 
 #else
 
-/* Whether transposing the keys of a block costs less than the reductions of dot tiles do: about 7 operations for
- * VEC_WIDTH elements against 3 for a logit. */
+/* Whether transposing the keys of a block costs less than the reductions of dot
+ * tiles do: about 7 operations for VEC_WIDTH elements against 3 for a logit. */
 static int worth_transposing(size_t queries, size_t head_dim)
 {
     return queries >= 8 && 6 * queries >= head_dim;
@@ -272,7 +282,8 @@ static void weigh(struct rows *s, size_t vecs)
         weigh_vecs(s, vecs, 0);
 }
 
-/* Whether every weight of the block will be exactly 0, for all rows that see anything. */
+/* Whether every weight of the block will be exactly 0, for all rows that see
+ * anything. */
 static int is_weightless(const struct rows *s, size_t vecs)
 {
     for (size_t m = 0; m < s->queries; m++) {
@@ -307,57 +318,7 @@ static void attend_block(struct rows *s, const struct block *block, int may_skip
 }
 
 #if SM_ATTENTION_SKIP
-
-/* The largest |key| of a block. */
-static float largest_norm(const struct block *block, size_t head_dim)
-{
-    const size_t whole = head_dim / VEC_WIDTH * VEC_WIDTH;
-    float most = 0;
-    for (size_t j = 0; j < block->count; j += VEC_WIDTH) {
-        vec square[VEC_WIDTH];
-        for (size_t i = 0; i < VEC_WIDTH; i++) {
-            const size_t slot = smaller(j + i, block->count - 1);
-            const attention_element *k = block->k + slot * head_dim;
-            vec sum = vec_zero();
-            for (size_t d = 0; d < whole; d += VEC_WIDTH) {
-                const vec x = load(RAW, k, d);
-                sum = vec_fma(x, x, sum);
-            }
-            if (whole < head_dim) {
-                const vec x = load_half(RAW, k, whole);
-                sum = vec_fma(x, x, sum);
-            }
-            if (SM_ATTENTION_KV == 8) sum = vec_mul(sum, vec_set(block->k_scale[slot] * block->k_scale[slot]));
-            square[i] = sum;
-        }
-        const float norm = vec_largest(vec_sums(square));
-        if (!(norm <= most)) most = norm;
-    }
-    return sqrtf(most);
-}
-
-/* Where a logit stops to weigh anything. A quarter and 2^-20 of the maximum cover the roundings of the mask's
- * addition and the maximum's subtraction. */
-static void begin_hidden(struct rows *s)
-{
-    for (size_t m = 0; m < s->queries; m++)
-        s->limit[m] = s->live[m] ? s->most[m] + WEIGHTLESS - 0.25f - 0x1p-20f * fabsf(s->most[m]) : INFINITY;
-}
-
-/* 2^-10 covers what rounding does to both norms and to the dot product, less than 4 (head_dim + 4) 2^-24, and what
- * 16 bits do to a query, at most sqrt(head_dim) / 65024 of its norm. */
-static int is_out_of_reach(const struct rows *s, const struct block *block, float *norm, float hidden_most)
-{
-    const float cap = s->a->softcap > 0 ? s->a->softcap * (1 + 0x1p-10f) : INFINITY;
-    if (*norm < 0) *norm = largest_norm(block, s->a->head_dim) * (1 + 0x1p-10f);
-    int reached = 0;
-    for (size_t m = 0; m < s->queries; m++) {
-        const float bound = s->norm[m] * *norm;
-        reached |= !((bound < cap ? bound : cap) + hidden_most < s->limit[m]);
-    }
-    return !reached;
-}
-
+#include "attention_skip_body.h"
 #endif
 
 static void attend_hidden(struct rows *s, struct plan *plan, size_t g, size_t row_block, size_t blocks)
@@ -450,7 +411,8 @@ static void attend(const struct sm_attention *a, struct sm_part part)
 #ifdef SM_ATTENTION_VNNI
     s.planes = (int8_t *)(s.v + BLOCK * s.stride);
 #endif
-    /* equal row blocks, so that the last is not a few rows that pay for all keys */
+    /* equal row blocks, so that the last is not a few rows that pay for all keys
+     */
     const size_t rows = part.row_end - part.row_begin, rows_most = queries_most / heads_most;
     const size_t row_blocks = (rows + rows_most - 1) / rows_most;
     plan.block_rows = (rows + row_blocks - 1) / row_blocks;
