@@ -10,10 +10,15 @@
 #include <immintrin.h>
 #include <stdalign.h>
 
+#include "in_order.h"
 #include "matmul_tile.h"
 
 #define ROWS 4
 #define STEP 32 /* blocks */
+
+/* A constant number of turns, of which `rows` is known at compile time to be few: both gcc 12 and clang 14 unroll this
+ * wholly, and so keep the rows' sums in registers. */
+#define EACH_ROW(k) _Pragma("GCC unroll 4") for (size_t k = 0; k < ROWS; k++) if (k < rows)
 
 /* What a block needs of each row besides the activations, made for STEP blocks ahead: for weights with an offset the
  * scaled sum, for 4-bit ones without what their lack of a sign is worth. */
@@ -43,6 +48,7 @@ static inline __attribute__((always_inline)) void step_prepare(struct step *step
                                                                size_t blocks, size_t count, size_t quant_bytes,
                                                                int has_offset, size_t rows)
 {
+#pragma GCC unroll 4
     for (size_t k = 0; k < rows; k++, at += blocks)
         for (size_t s = 0; s < count; s++) {
             if (has_offset)
@@ -57,19 +63,20 @@ static inline __attribute__((always_inline)) void dot_nibbles(__m256i *dot, cons
                                                               size_t in, size_t rows)
 {
     const __m256i low = _mm256_set1_epi8(15);
-    for (size_t k = 0; k < rows; k++) dot[k] = _mm256_setzero_si256();
+    EACH_ROW(k) dot[k] = _mm256_setzero_si256();
 #pragma GCC unroll 4
     for (size_t j = 0; j < 4; j++, x += 4) {
         const __m256i bytes = load_bytes(quants + 64 * j);
         const __m256i first = _mm256_and_si256(bytes, low);
         const __m256i second = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), low);
-#pragma GCC unroll 4
-        for (size_t k = 0; k < rows; k++) {
+        EACH_ROW(k)
+        {
             dot[k] = _mm256_add_epi16(dot[k], _mm256_maddubs_epi16(first, broadcast32(x + k * in)));
             dot[k] = _mm256_add_epi16(dot[k], _mm256_maddubs_epi16(second, broadcast32(x + k * in + 16)));
+            SM_IN_ORDER(dot[k]);
         }
     }
-    for (size_t k = 0; k < rows; k++) dot[k] = _mm256_madd_epi16(dot[k], _mm256_set1_epi16(1));
+    EACH_ROW(k) dot[k] = _mm256_madd_epi16(dot[k], _mm256_set1_epi16(1));
 }
 
 /* The same for 8-bit weights, stored as q + 128. */
@@ -77,15 +84,16 @@ static inline __attribute__((always_inline)) void dot_int8(__m256i *dot, const u
                                                            size_t in, size_t rows)
 {
     const __m256i ones = _mm256_set1_epi16(1);
-    for (size_t k = 0; k < rows; k++) dot[k] = _mm256_setzero_si256();
+    EACH_ROW(k) dot[k] = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (size_t j = 0; j < 8; j++, x += 4) {
         const __m256i w = _mm256_xor_si256(load_bytes(quants + 64 * j), _mm256_set1_epi8(-128));
         const __m256i magnitude = _mm256_abs_epi8(w);
-#pragma GCC unroll 4
-        for (size_t k = 0; k < rows; k++) {
+        EACH_ROW(k)
+        {
             const __m256i pairs = _mm256_maddubs_epi16(magnitude, _mm256_sign_epi8(broadcast32(x + k * in), w));
             dot[k] = _mm256_add_epi32(dot[k], _mm256_madd_epi16(pairs, ones));
+            SM_IN_ORDER(dot[k]);
         }
     }
 }
@@ -94,7 +102,8 @@ static inline __attribute__((always_inline)) void store_rows(const ARGS *a, size
 {
     const int left = a->out - o < 8 ? (int)(a->out - o) : 8;
     const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(left), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-    for (size_t k = 0; k < rows; k++) {
+    EACH_ROW(k)
+    {
         const size_t at = (r + k) * a->y_stride + o;
         if (a->bias) y[k] = _mm256_add_ps(y[k], _mm256_maskload_ps(a->bias + o, mask));
         if (a->residual) y[k] = _mm256_add_ps(y[k], _mm256_maskload_ps(a->residual + at, mask));
@@ -112,7 +121,7 @@ static inline __attribute__((always_inline)) void half_tile_rows(const ARGS *a, 
     const float *x_scale = a->x.scale + r * blocks;
     struct step step;
     __m256 y[ROWS];
-    for (size_t k = 0; k < rows; k++) y[k] = _mm256_setzero_ps();
+    EACH_ROW(k) y[k] = _mm256_setzero_ps();
     for (size_t b = 0; b < blocks; b += STEP, x_scale += STEP) {
         const size_t count = blocks - b < STEP ? blocks - b : STEP;
         step_prepare(&step, &a->x, r * blocks + b, blocks, count, quant_bytes, has_offset, rows);
@@ -124,8 +133,8 @@ static inline __attribute__((always_inline)) void half_tile_rows(const ARGS *a, 
                 dot_int8(dot, quants, x, a->in, rows);
             const __m256 d = load_halves(scales), m = has_offset ? load_halves(scales + 32) : d;
             scales += has_offset ? 64 : 32;
-#pragma GCC unroll 4
-            for (size_t k = 0; k < rows; k++) {
+            EACH_ROW(k)
+            {
                 if (quant_bytes == 16 && !has_offset)
                     dot[k] = _mm256_sub_epi32(dot[k], _mm256_set1_epi32(step.excess[k][s]));
                 const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(x_scale[k * blocks + s]));

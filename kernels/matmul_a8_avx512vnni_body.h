@@ -21,6 +21,10 @@
 #define STEP 16 /* blocks; a vector of floats */
 #define MAGIC 0x4b400000
 
+/* A constant number of turns, of which `rows` is known at compile time to be few: both gcc 12 and clang 14 unroll this
+ * wholly, and so keep the rows' sums in registers. */
+#define EACH_ROW(k) _Pragma("GCC unroll 12") for (size_t k = 0; k < ROWS; k++) if (k < rows)
+
 /* What a step needs of each row, by block: the scales, and the sums' starts or the scaled sums. */
 struct step {
     alignas(64) float scale[ROWS][STEP];
@@ -44,8 +48,7 @@ static inline __m512 load_halves(const uint8_t *halves)
 static inline __attribute__((always_inline)) void dot_four(__m512i *dot, __m512i w, const int8_t *x, size_t in,
                                                            size_t rows)
 {
-#pragma GCC unroll 16
-    for (size_t k = 0; k < rows; k++) dot[k] = _mm512_dpbusd_epi32(dot[k], w, broadcast32(x + k * in));
+    EACH_ROW(k) dot[k] = _mm512_dpbusd_epi32(dot[k], w, broadcast32(x + k * in));
 }
 
 static inline __attribute__((always_inline)) void step_prepare(struct step *step, const struct sm_a8 *x, size_t at,
@@ -53,6 +56,7 @@ static inline __attribute__((always_inline)) void step_prepare(struct step *step
                                                                int has_offset, size_t rows)
 {
     const __mmask16 mask = (__mmask16)((1u << count) - 1);
+#pragma GCC unroll 12
     for (size_t k = 0; k < rows; k++, at += blocks) {
         const __m512 scale = _mm512_maskz_loadu_ps(mask, x->scale + at);
         const __m512i sum = _mm512_maskz_loadu_epi32(mask, x->sum + at);
@@ -75,15 +79,14 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
     const __m512i low = _mm512_set1_epi8(15);
     struct step step;
     __m512 y[ROWS];
-    for (size_t k = 0; k < rows; k++) y[k] = _mm512_setzero_ps();
+    EACH_ROW(k) y[k] = _mm512_setzero_ps();
     for (size_t b = 0; b < blocks; b += STEP) {
         const size_t count = blocks - b < STEP ? blocks - b : STEP;
         step_prepare(&step, &a->x, r * blocks + b, blocks, count, quant_bytes, has_offset, rows);
         for (size_t s = 0; s < count; s++, x += SM_GROUP, quants += quant_bytes * SM_TILE) {
             __m512i dot[ROWS];
-#pragma GCC unroll 16
-            for (size_t k = 0; k < rows; k++)
-                dot[k] = has_offset ? _mm512_set1_epi32(MAGIC) : _mm512_set1_epi32(step.start[k][s]);
+            EACH_ROW(k)
+            dot[k] = has_offset ? _mm512_set1_epi32(MAGIC) : _mm512_set1_epi32(step.start[k][s]);
 #pragma GCC unroll 8
             for (size_t j = 0; j < quant_bytes / 4; j++) {
                 const __m512i bytes = _mm512_load_si512(quants + 64 * j);
@@ -98,8 +101,8 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
             const __m512 d_magic = _mm512_mul_ps(d, _mm512_castsi512_ps(_mm512_set1_epi32(MAGIC)));
             const __m512 m = has_offset ? load_halves(scales + 32) : d;
             scales += has_offset ? 64 : 32;
-#pragma GCC unroll 16
-            for (size_t k = 0; k < rows; k++) {
+            EACH_ROW(k)
+            {
                 const __m512 t = _mm512_fmsub_ps(d, _mm512_castsi512_ps(dot[k]), d_magic);
                 y[k] = _mm512_fmadd_ps(_mm512_set1_ps(step.scale[k][s]), t, y[k]);
                 if (has_offset) y[k] = _mm512_fmadd_ps(_mm512_set1_ps(step.scaled_sum[k][s]), m, y[k]);

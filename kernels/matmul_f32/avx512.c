@@ -7,6 +7,11 @@
 #define ROWS 12
 #define TILES 8 /* at most, side by side */
 
+/* A constant number of turns, of which `rows` is known at compile time to be few: both gcc 12 and clang 14 unroll this
+ * wholly, and so keep the rows' sums in registers. */
+#define EACH_ROW(k) _Pragma("GCC unroll 12") for (size_t k = 0; k < ROWS; k++) if (k < rows)
+#define EACH_TILE(t) _Pragma("GCC unroll 8") for (size_t t = 0; t < TILES; t++) if (t < tiles)
+
 static inline void store(const struct sm_matmul_f32 *a, size_t r, size_t o, __m512 y)
 {
     if (o >= a->out) return;
@@ -24,21 +29,19 @@ static inline __attribute__((always_inline)) void tile_rows(const struct sm_matm
     const size_t tile = a->in * SM_MATMUL_F32_TILE;
     const float *w = (const float *)a->w + o * a->in, *x = a->x + r * a->x_stride;
     __m512 y[ROWS][TILES];
-    for (size_t k = 0; k < rows; k++)
-        for (size_t t = 0; t < tiles; t++) y[k][t] = _mm512_setzero_ps();
+    EACH_ROW(k)
+    EACH_TILE(t) y[k][t] = _mm512_setzero_ps();
     for (size_t i = 0; i < a->in; i++, w += SM_MATMUL_F32_TILE) {
         __m512 column[TILES];
-#pragma GCC unroll 8
-        for (size_t t = 0; t < tiles; t++) column[t] = _mm512_load_ps(w + t * tile);
-#pragma GCC unroll 12
-        for (size_t k = 0; k < rows; k++) {
+        EACH_TILE(t) column[t] = _mm512_load_ps(w + t * tile);
+        EACH_ROW(k)
+        {
             const __m512 v = _mm512_set1_ps(x[k * a->x_stride + i]);
-#pragma GCC unroll 8
-            for (size_t t = 0; t < tiles; t++) y[k][t] = _mm512_fmadd_ps(column[t], v, y[k][t]);
+            EACH_TILE(t) y[k][t] = _mm512_fmadd_ps(column[t], v, y[k][t]);
         }
     }
-    for (size_t k = 0; k < rows; k++)
-        for (size_t t = 0; t < tiles; t++) store(a, r + k, o + t * SM_MATMUL_F32_TILE, y[k][t]);
+    EACH_ROW(k)
+    EACH_TILE(t) store(a, r + k, o + t * SM_MATMUL_F32_TILE, y[k][t]);
 }
 
 /* All rows of `tiles` tiles from o on. */
