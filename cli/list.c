@@ -80,7 +80,7 @@ static void print_families(bool markdown)
     }
     sm_table_print(&table, markdown, stdout);
     sm_table_free(&table);
-    printf("\n* what dispatch picks on this CPU at level %s (for each format or layout); no: needs another CPU\n",
+    printf("\n* what dispatch picks at level %s, for each format or layout; no: beyond that level\n",
            sm_cpu_level_name(sm_cpu_features()));
 }
 

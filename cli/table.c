@@ -76,18 +76,19 @@ static void print_last(const char *text, int at, FILE *out)
 
 static void print_plain(const struct sm_table *table, size_t row, const int *width, FILE *out)
 {
+    char line[512] = "  ";
     int at = 2;
-    fputs("  ", out);
-    for (int c = 0; c < table->columns; c++) {
-        const bool last = c == table->columns - 1;
-        if (table->right[c])
-            fprintf(out, "%*s%s", width[c], cell(table, row, c), last ? "\n" : "  ");
-        else if (last)
-            print_last(cell(table, row, c), at, out);
-        else
-            fprintf(out, "%-*s  ", width[c], cell(table, row, c));
-        at += width[c] + 2;
+    const int last = table->columns - 1;
+    for (int c = 0; c < table->columns && at < (int)sizeof line; c++) {
+        const char *text = cell(table, row, c);
+        if (c == last && !table->right[c]) break;
+        at += snprintf(line + at, sizeof line - (size_t)at, table->right[c] ? "%*s  " : "%-*s  ", width[c], text);
     }
+    const char *tail = table->right[last] ? "" : cell(table, row, last);
+    if (!*tail)
+        for (size_t n = strlen(line); n > 0 && line[n - 1] == ' '; n--) line[n - 1] = 0;
+    fputs(line, out);
+    print_last(tail, at, out);
 }
 
 static void print_markdown(const struct sm_table *table, size_t row, const int *width, FILE *out)
@@ -112,6 +113,10 @@ void sm_table_print(const struct sm_table *table, bool markdown, FILE *out)
     int width[SM_TABLE_COLUMNS];
     measure(table, width);
     for (size_t r = 0; r < table->count; r++) {
+        if (is_line(table, r)) {
+            if (!markdown) fprintf(out, "%.*s\n", SM_TABLE_WIDTH, cell(table, r, 0));
+            continue;
+        }
         if (markdown)
             print_markdown(table, r, width, out);
         else if (r > 0 || *cell(table, 0, 0))

@@ -1,0 +1,149 @@
+/* The program as a person meets it: help, mistakes, list and doctor. */
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+static char output[1 << 20];
+
+/* Runs `slotmark <arguments>` with the errors among the output; returns the exit code. */
+static int slotmark(const char *arguments)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "'%s' %s", SM_PROGRAM, arguments);
+    FILE *f = popen(line, "r");
+    assert_non_null(f);
+    output[fread(output, 1, sizeof output - 1, f)] = 0;
+    const int status = pclose(f);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void assert_says(const char *text)
+{
+    if (!strstr(output, text)) fail_msg("no '%s' in:\n%s", text, output);
+}
+
+/* Characters, not bytes: continuation bytes of UTF-8 take no column. */
+static void assert_fits(size_t width, size_t most_lines)
+{
+    size_t lines = 0;
+    for (const char *line = output; *line; lines++) {
+        const size_t bytes = strcspn(line, "\n");
+        size_t columns = 0;
+        for (size_t i = 0; i < bytes; i++) columns += (line[i] & 0xc0) != 0x80;
+        if (columns > width) fail_msg("%zu columns: %.*s", columns, (int)bytes, line);
+        line += bytes + (line[bytes] != 0);
+    }
+    assert_true(lines <= most_lines);
+}
+
+static void help_is_a_screen(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark(""), 0);
+    assert_says("usage: slotmark COMMAND");
+    assert_fits(100, 40);
+    assert_int_equal(slotmark("--help"), 0);
+    assert_says("doctor");
+    for (const char *const *name = (const char *const[]){"list", "doctor", NULL}; *name; name++) {
+        char arguments[64];
+        snprintf(arguments, sizeof arguments, "%s --help", *name);
+        assert_int_equal(slotmark(arguments), 0);
+        assert_says("usage: slotmark");
+        assert_says("example:");
+        assert_fits(100, 40);
+    }
+    assert_int_equal(slotmark("--version"), 0);
+    assert_says("slotmark 0.1");
+}
+
+static void mistakes_get_a_sentence_and_2(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark("docter 2>&1"), 2);
+    assert_says("did you mean 'doctor'?");
+    assert_int_equal(slotmark("zzzzzzzzzzz 2>&1"), 2);
+    assert_says("see slotmark --help");
+    assert_int_equal(slotmark("list -o pink 2>&1"), 2);
+    assert_says("text, md, json");
+    assert_int_equal(slotmark("doctor extra 2>&1"), 2);
+    assert_says("'extra' is not expected");
+    setenv("SLOTMARK_CPU", "sparc", 1);
+    assert_int_equal(slotmark("list 2>&1"), 2);
+    assert_says("SLOTMARK_CPU");
+    unsetenv("SLOTMARK_CPU");
+}
+
+static void list_shows_families_and_what_dispatch_takes(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark("list"), 0);
+    assert_says("matmul_f32: ");
+    assert_says("smollm2-135m");
+    assert_fits(100, 10000);
+    assert_int_equal(slotmark("list -o md"), 0);
+    assert_says("| family");
+
+    setenv("SLOTMARK_CPU", "any", 1);
+    assert_int_equal(slotmark("list -o json"), 0);
+    unsetenv("SLOTMARK_CPU");
+    json_t *page = json_loads(output, 0, NULL);
+    assert_non_null(page);
+    size_t f, v;
+    const json_t *family, *variant;
+    json_array_foreach(json_object_get(page, "families"), f, family)
+    {
+        size_t dispatched = 0;
+        json_array_foreach(json_object_get(family, "variants"), v, variant)
+        {
+            const int any = !strcmp(json_string_value(json_object_get(variant, "isa")), "any");
+            assert_int_equal(json_is_true(json_object_get(variant, "runs")), any);
+            if (json_is_true(json_object_get(variant, "dispatched"))) dispatched++;
+            if (!any) assert_true(json_is_false(json_object_get(variant, "dispatched")));
+        }
+        assert_true(dispatched >= 1);
+    }
+    assert_true(f >= 1);
+    json_decref(page);
+}
+
+static void doctor_gives_every_counter_one_state(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark("doctor -o json 2>/dev/null"), 0);
+    json_t *page = json_loads(output, 0, NULL);
+    assert_non_null(page);
+    static const char *const states[] = {"usable", "multiplexed", "unverified", "busy",   "implausible",
+                                         "zero",   "denied",      "filtered",   "absent", "unmapped"};
+    size_t i;
+    const json_t *counter;
+    json_array_foreach(json_object_get(page, "counters"), i, counter)
+    {
+        size_t known = 0;
+        for (size_t s = 0; s < sizeof states / sizeof *states; s++)
+            known += !strcmp(json_string_value(json_object_get(counter, "state")), states[s]);
+        assert_int_equal(known, 1);
+    }
+    assert_true(i >= 10);
+    assert_true(json_array_size(json_object_get(page, "ceilings")) >= 13);
+    json_decref(page);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(help_is_a_screen),
+        cmocka_unit_test(mistakes_get_a_sentence_and_2),
+        cmocka_unit_test(list_shows_families_and_what_dispatch_takes),
+        cmocka_unit_test(doctor_gives_every_counter_one_state),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* Machine facts are there or null, pins hold, witnesses see what was done to a sample. */
+#include <math.h>
+#include <omp.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "machine.h"
+#include "witness.h"
+
+static void facts_are_there_or_null(void **state)
+{
+    (void)state;
+    json_t *m = sm_machine_json();
+    for (const char *const *key =
+             (const char *const[]){"cpu", "vendor", "cores", "isa", "features", "l1d_bytes", "l2_bytes", "l3_bytes",
+                                   "memory_bytes", "tsc_hz", "kernel", "hypervisor", "governor", "turbo", "huge_pages",
+                                   "numa_nodes", NULL};
+         *key; key++)
+        if (!json_object_get(m, *key)) fail_msg("no fact %s", *key);
+    const char *text;
+    json_t *value;
+    json_object_foreach(m, text, value) if (json_is_integer(value) && strcmp(text, "aslr") &&
+                                            strcmp(text, "perf_event_paranoid"))
+        assert_true(json_integer_value(value) > 0); /* unknown is null, never 0 */
+    assert_true(sm_machine()->threads >= 1);
+    json_object_clear(m); /* a copy: the next one is whole */
+    json_decref(m);
+    m = sm_machine_json();
+    assert_non_null(json_object_get(m, "cpu"));
+    json_decref(m);
+}
+
+static void pins_hold_and_are_given_back(void **state)
+{
+    (void)state;
+    static struct sm_pin pin;
+    char why[256] = "";
+    const int threads = sm_machine()->threads;
+    assert_int_equal(sm_pin_plan(&pin, threads + 1, why, sizeof why), -1);
+    assert_true(*why);
+    if (sm_pin_plan(&pin, threads, why, sizeof why)) fail_msg("%s", why);
+    for (int i = 0; i < threads; i++)
+        for (int j = 0; j < i; j++) assert_int_not_equal(pin.cpu[i], pin.cpu[j]);
+    int wrong = 0;
+#pragma omp parallel num_threads(threads) reduction(+ : wrong)
+    {
+        char text[256];
+        const int t = omp_get_thread_num();
+        wrong += sm_pin_self(&pin, t, text, sizeof text) != 0 || sched_getcpu() != pin.cpu[t];
+        wrong += sm_unpin_self(text, sizeof text) != 0;
+        cpu_set_t now;
+        wrong += sched_getaffinity(0, sizeof now, &now) || CPU_COUNT(&now) != threads;
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(sm_pin_self(&pin, threads, why, sizeof why), -1);
+}
+
+static bool has_flag(const json_t *witnesses, const char *name)
+{
+    size_t i;
+    const json_t *flag;
+    json_array_foreach(json_object_get(witnesses, "flags"), i,
+                       flag) if (!strcmp(json_string_value(flag), name)) return true;
+    return false;
+}
+
+static json_t *watch(void (*work)(void), size_t samples, size_t room)
+{
+    struct sm_witnesses *w = sm_witnesses_create(room, SM_WITNESS_THREAD);
+    assert_non_null(w);
+    sm_witnesses_begin(w);
+    for (size_t i = 0; i < samples; i++) {
+        sm_witnesses_sample_begin(w);
+        const uint64_t start = sm_clock_ns();
+        work();
+        sm_witnesses_sample_end(w, (double)(sm_clock_ns() - start));
+    }
+    sm_witnesses_end(w);
+    json_t *json = sm_witnesses_json(w);
+    assert_non_null(json);
+    sm_witnesses_destroy(w);
+    return json;
+}
+
+static void nothing(void)
+{
+}
+
+static void sleep_a_little(void)
+{
+    nanosleep(&(struct timespec){0, 2000000}, NULL);
+}
+
+static void touch_fresh_pages(void)
+{
+    volatile char *p = mmap(NULL, 40960, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 40960; i += 4096) p[i] = 1;
+}
+
+static void witnesses_see_what_happened(void **state)
+{
+    (void)state;
+    json_t *w = watch(sleep_a_little, 3, 3);
+    assert_true(has_flag(w, "preempted")); /* wall time that is not CPU time */
+    assert_false(has_flag(w, "short_sample"));
+    assert_int_equal(json_array_size(json_object_get(w, "cpu_ns")), 3);
+    json_decref(w);
+    w = watch(touch_fresh_pages, 2, 2);
+    assert_true(has_flag(w, "page_faults"));
+    assert_true(json_integer_value(json_array_get(json_object_get(w, "page_faults"), 1)) >= 10);
+    json_decref(w);
+    w = watch(nothing, 5, 2); /* more samples than room: the first ones are kept */
+    assert_true(has_flag(w, "short_sample"));
+    assert_int_equal(json_array_size(json_object_get(w, "migrations")), 2);
+    json_decref(w);
+}
+
+static void clocks_move_forward(void **state)
+{
+    (void)state;
+    const uint64_t start = sm_clock_ns(), cpu = sm_clock_thread_cpu_ns();
+    const struct sm_timer timer = sm_clock_timer();
+    assert_true(timer.cost_ns > 0 && timer.resolution_ns > 0);
+    assert_true(sm_clock_ns() > start && sm_clock_thread_cpu_ns() > cpu);
+#if defined(__x86_64__)
+    const uint64_t ticks = sm_tsc_ticks();
+    assert_true(sm_core_hz() > 1e8 && sm_core_hz() < 1e10 && sm_tsc_hz() > 1e8 && sm_tsc_hz() < 1e10);
+    assert_true(sm_tsc_ticks() > ticks);
+#endif
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(facts_are_there_or_null),
+        cmocka_unit_test(pins_hold_and_are_given_back),
+        cmocka_unit_test(witnesses_see_what_happened),
+        cmocka_unit_test(clocks_move_forward),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
