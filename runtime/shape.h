@@ -48,8 +48,8 @@ struct sm_model_shape {
     struct sm_layer_shape layer[SM_SHAPE_MAX_LAYERS];
 };
 
-/* The shape named so (a file of the shapes' folder) or in the file of that path: a name holds neither '/' nor
- * '.'. 0 on success; -1 and a sentence in `why`. */
+/* The shape named so, a file of the shapes' folder; what holds a '/' or ".shape" is the path of a file. 0 on success;
+ * -1 and a sentence in `why`. */
 int sm_shape_load(struct sm_model_shape *shape, const char *name_or_path, char *why, size_t why_bytes);
 
 /* The same from text; `where` names it in errors. */

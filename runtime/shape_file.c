@@ -282,7 +282,7 @@ const char *sm_shape_folder(void)
 
 static int path_of(char *path, size_t bytes, const char *name)
 {
-    const int plain = !strpbrk(name, "/.") || (!strchr(name, '/') && !strstr(name, ".shape"));
+    const int plain = !strchr(name, '/') && !strstr(name, ".shape");
     const int n =
         plain ? snprintf(path, bytes, "%s/%s.shape", sm_shape_folder(), name) : snprintf(path, bytes, "%s", name);
     return n < 0 || (size_t)n >= bytes ? -1 : 0;

@@ -108,6 +108,8 @@ static void test_refusals(void **state)
     }
     assert_int_equal(sm_shape_load(&shape, "no-such-model", why, sizeof why), -1);
     assert_non_null(strstr(why, "no-such-model"));
+    assert_int_equal(sm_shape_load(&shape, SM_SOURCE_DIR "/profiles/shapes/llama-3.2-1b.shape", why, sizeof why), 0);
+    assert_string_equal(shape.name, "llama-3.2-1b");
     assert_false(sm_shape_exists("no-such-model"));
     assert_true(sm_shape_exists("smollm2-1.7b"));
 }

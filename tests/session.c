@@ -1,0 +1,182 @@
+/* What a session offers beside its answers: hooks, step times, the variants it ran, sizes; and synthetic models. Run a
+ * second time with fewer threads than planned. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cpu.h"
+#include "golden.h"
+#include "runtime_fixture.h"
+
+static char why[512];
+static const int32_t tokens[] = {3, 1, 4, 1, 5, 9, 2, 6};
+#define TOKENS (sizeof tokens / sizeof *tokens)
+
+static _Atomic uint64_t ticks;
+
+static uint64_t tick(void)
+{
+    return ++ticks;
+}
+
+static struct {
+    _Atomic size_t begun[SM_PHASES][2], ended[SM_PHASES][2];
+} seen;
+
+static void begin(void *state, enum sm_phase phase, size_t thread)
+{
+    assert_ptr_equal(state, &seen);
+    seen.begun[phase][thread]++;
+}
+
+static void end(void *state, enum sm_phase phase, size_t thread)
+{
+    assert_ptr_equal(state, &seen);
+    seen.ended[phase][thread]++;
+}
+
+static void open_model(struct fixture *f, const char *recipe, const struct sm_session_options *options)
+{
+    const struct sm_choice choice = {.features = sm_cpu_features()};
+    memset(f, 0, sizeof *f);
+    if (sm_model_open(&f->model, golden_path("llama-tiny/llama-tiny-q8_0.gguf"), why, sizeof why) ||
+        sm_weights_create(&f->weights, f->model, recipe, &choice, why, sizeof why) ||
+        sm_session_create(&f->session, f->weights, options, why, sizeof why))
+        fail_msg("%s", why);
+}
+
+static void test_hooks_and_times(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const struct sm_session_options options = {
+        .max_seq = 24, .kv = SM_KV_F16, .threads = 2, .hooks = {begin, end, &seen}, .clock_ns = tick};
+    open_model(&f, "native", &options);
+    assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why), 0);
+    for (int i = 0; i < 5; i++) assert_int_equal(sm_session_decode(f.session, 7, why, sizeof why), 0);
+    assert_int_equal(seen.begun[SM_PHASE_PREFILL][0], 1);
+    assert_int_equal(seen.ended[SM_PHASE_PREFILL][0], 1);
+    assert_int_equal(seen.begun[SM_PHASE_DECODE][0], 5);
+    assert_int_equal(seen.ended[SM_PHASE_DECODE][0], 5);
+    assert_int_equal(seen.begun[SM_PHASE_DECODE][1], seen.ended[SM_PHASE_DECODE][1]);
+    assert_true(seen.begun[SM_PHASE_DECODE][1] == 5 || seen.begun[SM_PHASE_DECODE][1] == 0); /* fewer threads came */
+    const struct sm_step_times *times = sm_session_times(f.session, SM_PHASE_DECODE);
+    uint64_t calls = 0, ns = 0;
+    for (size_t l = 0; l < SM_LABELS; l++) {
+        calls += times->calls[l];
+        ns += times->ns[l];
+        assert_true(times->ns[l] == times->calls[l]); /* this clock gives every step one tick */
+    }
+    assert_int_equal(times->runs, 5);
+    assert_int_equal(calls, 5 * sm_plan_step_count(sm_session_plan(f.session, SM_PHASE_DECODE)));
+    assert_int_equal(times->calls[SM_LABEL_ATTENTION], 5 * 3);
+    assert_int_equal(times->calls[SM_LABEL_QKV], 5 * 9);
+    assert_int_equal(times->calls[SM_LABEL_HEAD], 5);
+    assert_true(times->elapsed_ns > ns && times->elapsed_ns <= ns + 5 * 3);
+    sm_session_times_clear(f.session);
+    assert_int_equal(times->runs, 0);
+    assert_null(sm_session_plan(f.session, SM_PHASE_APPEND));
+    fixture_close(&f);
+}
+
+static void test_variants_and_sizes(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct sm_variant_use uses[32];
+    const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_I8, .threads = 1};
+    open_model(&f, "native", &options);
+    const size_t count = sm_session_variants(f.session, SM_PHASE_DECODE, uses, 32);
+    size_t steps = 0, matmuls = 0;
+    for (size_t i = 0; i < count; i++) {
+        steps += uses[i].steps;
+        if (!strcmp(uses[i].family->name, "matmul_w8g32_a8")) matmuls = uses[i].steps;
+        assert_int_equal(uses[i].variant->needs & ~sm_cpu_features(), 0);
+    }
+    assert_int_equal(steps, sm_plan_step_count(sm_session_plan(f.session, SM_PHASE_DECODE)));
+    assert_int_equal(matmuls, 3 * 7 + 1);
+    assert_int_equal(sm_session_variants(f.session, SM_PHASE_APPEND, uses, 32), 0);
+    const struct sm_session_memory memory = sm_session_memory(f.session);
+    assert_int_equal(memory.weights_bytes, f.weights->bytes);
+    assert_int_equal(memory.cache_bytes, 3 * 2 * (768 + 192)); /* data and scales, each rounded up to 64 */
+    assert_true(memory.arena_bytes > 24 * 24 * sizeof(float));
+    fixture_close(&f);
+}
+
+/* One thread or two, and the second run of this program gives the two only one: the same bits. */
+static void test_fewer_threads(void **state)
+{
+    (void)state;
+    float logits[2][160];
+    for (size_t threads = 1; threads <= 2; threads++) {
+        struct fixture f;
+        const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_F32, .threads = threads};
+        open_model(&f, "native", &options);
+        assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_LEFT, why, sizeof why), 0);
+        assert_int_equal(sm_session_decode(f.session, 11, why, sizeof why), 0);
+        memcpy(logits[threads - 1], sm_session_logits(f.session), sizeof logits[0]);
+        fixture_close(&f);
+    }
+    assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
+}
+
+static void test_synthetic(void **state)
+{
+    (void)state;
+    static struct sm_model_shape shape;
+    const enum sm_format formats[] = {SM_FORMAT_F32, SM_FORMAT_Q4_0, SM_FORMAT_Q4_1, SM_FORMAT_Q8_0};
+    const struct sm_choice choice = {.features = sm_cpu_features()};
+    const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_F16, .threads = 2};
+    assert_int_equal(sm_shape_load(&shape, "smollm2-135m", why, sizeof why), 0);
+    shape.layers = 4;
+    shape.vocab = 512;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        for (size_t r = 0; sm_recipe_name(r); r++) {
+            struct fixture f = {0};
+            if (sm_model_synthetic(&f.model, &shape, formats[i], 3, why, sizeof why) ||
+                sm_weights_create(&f.weights, f.model, sm_recipe_name(r), &choice, why, sizeof why) ||
+                sm_session_create(&f.session, f.weights, &options, why, sizeof why) ||
+                sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why) ||
+                sm_session_decode(f.session, 400, why, sizeof why))
+                fail_msg("%s", why);
+            double square = 0;
+            for (size_t v = 0; v < 512; v++) square += pow((double)sm_session_logits(f.session)[v], 2);
+            const double spread = sqrt(square / 512);
+            if (!(spread > 0.2 && spread < 20))
+                fail_msg("%s: logits spread over %g", sm_format_name(formats[i]), spread);
+            fixture_close(&f);
+        }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct sm_session *s = NULL;
+    struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_I8, .threads = 1};
+    open_model(&f, "float", &options);
+    options.max_seq = 1;
+    assert_int_equal(sm_session_create(&s, f.weights, &options, why, sizeof why), -1);
+    assert_non_null(strstr(why, "max_seq is 1"));
+    options.max_seq = 24;
+    options.threads = 0;
+    assert_int_equal(sm_session_create(&s, f.weights, &options, why, sizeof why), -1);
+    assert_non_null(strstr(why, "threads"));
+    fixture_close(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hooks_and_times), cmocka_unit_test(test_variants_and_sizes),
+        cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_synthetic),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
