@@ -66,10 +66,47 @@ struct plan_choice plan_variant(struct plan_builder *b, const char *family)
     return c;
 }
 
-static void add_parts(struct sm_part *parts, const struct sm_family *family, const struct sm_shape *shape,
-                      size_t threads)
+/* Steps that are shorter than a barrier when there is one row: thread 0 does them whole, and needs none between them.
+ */
+static bool is_short(const struct plan_builder *b, enum sm_label label)
 {
-    for (size_t i = 0; i < threads; i++) parts[i] = family->split(shape, threads, i);
+    return b->options->rows == 1 && (label == SM_LABEL_NORM || label == SM_LABEL_QUANTISE || label == SM_LABEL_ROPE ||
+                                     label == SM_LABEL_CACHE_WRITE || label == SM_LABEL_ACTIVATION);
+}
+
+/* The shares of all threads. Returns whether thread 0 has everything. */
+static bool add_parts(struct sm_part *parts, const struct sm_family *family, const struct sm_shape *shape,
+                      size_t threads, bool alone)
+{
+    size_t busy = 0;
+    for (size_t i = 0; i < threads; i++) {
+        parts[i] = plan_share(family, shape, threads, i, alone);
+        if (i && parts[i].row_begin < parts[i].row_end && parts[i].col_begin < parts[i].col_end) busy++;
+    }
+    return !busy;
+}
+
+struct sm_part plan_share(const struct sm_family *family, const struct sm_shape *shape, size_t threads, size_t i,
+                          bool alone)
+{
+    if (!alone) return family->split(shape, threads, i);
+    return i ? (struct sm_part){0, 0, 0, 0} : family->split(shape, 1, 0);
+}
+
+static bool conflict(struct plan_access done, unsigned reads, unsigned writes)
+{
+    return (reads & done.writes) || (writes & (done.writes | done.reads));
+}
+
+/* Whether a step must wait for the threads: what thread 0 did alone it need not wait for when it goes on alone. */
+static bool needs_barrier(struct plan_builder *b, bool alone, unsigned reads, unsigned writes)
+{
+    const bool barrier = conflict(b->by_all, reads, writes) || (!alone && conflict(b->by_first, reads, writes));
+    if (barrier) b->by_all = b->by_first = (struct plan_access){0, 0};
+    struct plan_access *done = alone ? &b->by_first : &b->by_all;
+    done->reads |= reads;
+    done->writes |= writes;
+    return barrier && b->options->threads > 1;
 }
 
 void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice choice, const void *args,
@@ -78,21 +115,19 @@ void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice 
     const size_t threads = b->options->threads;
     void *copy = plan_take(b, args_bytes);
     struct sm_part *parts = plan_take(b, threads * sizeof *parts);
-    const bool barrier = threads > 1 && ((reads & b->writes) || (writes & (b->writes | b->reads)));
-    if (barrier) b->reads = b->writes = 0;
-    b->reads |= reads;
-    b->writes |= writes;
     if (b->arena) {
         memcpy(copy, args, args_bytes);
-        add_parts(parts, choice.family, shape, threads);
-        b->plan.steps[b->step_count] = (struct sm_step){.fn = choice.variant->fn,
-                                                        .args = copy,
-                                                        .parts = parts,
-                                                        .barrier = barrier,
-                                                        .label = label,
-                                                        .family = choice.family,
-                                                        .variant = choice.variant};
-        b->plan.barriers += barrier;
+        bool alone = add_parts(parts, choice.family, shape, threads, is_short(b, label));
+        if (label == SM_LABEL_CACHE_WRITE) alone = is_short(b, label); /* calls may share it out anew */
+        struct sm_step *step = &b->plan.steps[b->step_count];
+        *step = (struct sm_step){.fn = choice.variant->fn,
+                                 .args = copy,
+                                 .parts = parts,
+                                 .barrier = needs_barrier(b, alone, reads, writes),
+                                 .label = label,
+                                 .family = choice.family,
+                                 .variant = choice.variant};
+        b->plan.barriers += step->barrier;
     }
     b->step_count++;
     return copy;
@@ -102,8 +137,11 @@ void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const 
 {
     if (b->arena) {
         const struct sm_step *step = &b->plan.steps[b->step_count - 1];
-        b->plan.writes[b->plan.write_count] = (struct plan_write){
-            .args = args, .parts = (struct sm_part *)(uintptr_t)step->parts, .family = step->family, .shape = *shape};
+        b->plan.writes[b->plan.write_count] = (struct plan_write){.args = args,
+                                                                  .parts = (struct sm_part *)(uintptr_t)step->parts,
+                                                                  .family = step->family,
+                                                                  .shape = *shape,
+                                                                  .alone = is_short(b, step->label)};
     }
     b->plan.write_count++;
 }

@@ -38,6 +38,10 @@ enum {
     PLAN_SLOTS = PLAN_SLOTS_K | PLAN_SLOTS_V
 };
 
+struct plan_access {
+    unsigned reads, writes;
+};
+
 struct plan_choice {
     const struct sm_family *family;
     const struct sm_variant *variant;
@@ -59,6 +63,7 @@ struct plan_write {
     struct sm_part *parts; /* [threads], of its step */
     const struct sm_family *family;
     struct sm_shape shape;
+    bool alone;
 };
 
 struct sm_plan {
@@ -94,8 +99,8 @@ struct plan_builder {
     char *arena; /* NULL: count */
     size_t used;
     size_t step_count, step_room, write_room;
-    unsigned reads, writes; /* since the last barrier */
-    struct sm_plan plan;    /* copied into the arena at the end */
+    struct plan_access by_all, by_first; /* since the last barrier: by all threads, and by thread 0 alone */
+    struct sm_plan plan;                 /* copied into the arena at the end */
 };
 
 /* The next bytes of the arena, 64-byte aligned. */
@@ -113,6 +118,10 @@ struct plan_choice plan_variant(struct plan_builder *b, const char *family);
 /* Adds a step with a copy of its arguments, and returns the copy (NULL while counting). */
 void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice choice, const void *args,
                 size_t args_bytes, const struct sm_shape *shape, unsigned reads, unsigned writes);
+
+/* What thread i of a step does: its share, or with `alone` everything for thread 0 and nothing for the others. */
+struct sm_part plan_share(const struct sm_family *family, const struct sm_shape *shape, size_t threads, size_t i,
+                          bool alone);
 
 /* Notes that the step just added writes into slots. */
 void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const struct sm_shape *shape);

@@ -37,7 +37,7 @@ void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
         w->args->count = call->count;
         w->args->slot = call->past;
         w->shape.dim[SM_CACHE_WRITE_ROWS] = (int64_t)call->count;
-        for (size_t t = 0; t < threads; t++) w->parts[t] = w->family->split(&w->shape, threads, t);
+        for (size_t t = 0; t < threads; t++) w->parts[t] = plan_share(w->family, &w->shape, threads, t, w->alone);
     }
     p->last_row = last;
     if (p->options.all_rows)
