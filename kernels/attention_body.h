@@ -1,26 +1,20 @@
-/* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV),
- * one instruction set (the vector header included before this text;
- * SM_ATTENTION_VNNI: int8 keys in integers) and one promise (SM_ATTENTION_SKIP:
- * 0 computes every column, 1 proves what it may skip).
+/* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
+ * included before this text; SM_ATTENTION_VNNI: int8 keys in integers) and one promise (SM_ATTENTION_SKIP: 0 computes
+ * every column, 1 proves what it may skip).
  *
- * The part is walked KV head by KV head, and in each by blocks of query rows:
- * the queries of a row block are its rows times the heads that share the KV
- * head, so that keys and values are read once for all of them. Columns come in
- * blocks; softmax is online, with one running maximum and VEC_WIDTH running
- * sums a query, rescaled when a larger logit appears.
+ * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
+ * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
+ * blocks; softmax is online, with one running maximum and VEC_WIDTH running sums a query, rescaled when a larger
+ * logit appears.
  *
- * Why skip has the bits of literal. Both take first the column blocks that some
- * row of the row block may see, in order, and then the hidden ones, in order.
- * When the hidden ones come, each row's maximum covers all it may see. A hidden
- * block whose every logit, for every row that sees anything, is more than 104
- * below that maximum has weights of exactly 0 (vector_math_avx2.h) and moves no
- * maximum, so computing it leaves every sum as it was: x + 0 * v = x for finite
- * v, but for the sign of a zero, which the last line of finish_row settles.
- * skip shows that from |scale q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <=
- * softcap where there is one, with the largest |k| of the block (read once for
- * all rows of a part, cached), or failing that from the logits themselves,
- * which saves the values. Rows that see nothing at all have no veto: what they
- * hold is meaningless. */
+ * Why skip has the bits of literal. Both take first the column blocks that some row of the row block may see, in
+ * order, and then the hidden ones, in order. When the hidden ones come, each row's maximum covers all it may see. A
+ * hidden block whose every logit, for every row that sees anything, is more than 104 below that maximum has weights
+ * of exactly 0 (vector_math_avx2.h) and moves no maximum, so computing it leaves every sum as it was: x + 0 * v = x
+ * for finite v, but for the sign of a zero, which the last line of finish_row settles. skip shows that from
+ *     |scale q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <= softcap where there is one,
+ * with the largest |k| of the block (read once for all rows of a part, cached), or failing that from the logits
+ * themselves, which saves the values. Rows that see nothing at all have no veto: what they hold is meaningless. */
 
 #include <math.h>
 #include <stdalign.h>
@@ -39,13 +33,11 @@
 #define PLANE_FLOATS ((QUERY_FLOATS + 56 * QUERIES_MOST) / 2) /* two bytes for an element, rows rounded up to 64 */
 #define WEIGHTLESS (-104.0f)                                  /* exp of this or less is exactly 0 */
 
-/* What the mask hides, for the row blocks of one chunk of rows, and how large
- * the keys there are. */
+/* What the mask hides, for the row blocks of one chunk of rows, and how large the keys there are. */
 struct plan {
     size_t row_begin, row_end, block_rows;
     uint32_t seen[BLOCKS_MOST];     /* bit i: row block i may see a column of this block */
-    float hidden_most[BLOCKS_MOST]; /* the largest mask value where a row sees
-                                       none of the block */
+    float hidden_most[BLOCKS_MOST]; /* the largest mask value where a row sees none of the block */
     float norm[BLOCKS_MOST];        /* the largest |key|, negative: not known */
     uint8_t live[ROW_BLOCKS * QUERIES_MOST];
 };
@@ -65,8 +57,7 @@ struct rows {
     float *q, *sum, *z, *mask, *k, *v;
     float k_scale[BLOCK], v_scale[BLOCK];
     float most[QUERIES_MOST];  /* running maximum */
-    float norm[QUERIES_MOST];  /* of the scaled query; 0 where the row sees nothing
-                                */
+    float norm[QUERIES_MOST];  /* of the scaled query; 0 where the row sees nothing */
     float limit[QUERIES_MOST]; /* a logit below this weighs nothing */
     float weight[QUERIES_MOST][VEC_WIDTH];
     uint8_t live[QUERIES_MOST];
@@ -166,8 +157,7 @@ static void begin_rows(struct rows *s)
     }
 }
 
-/* Mask rows and slot scales of a block, padded to whole vectors so that what is
- * not there weighs nothing. */
+/* Mask rows and slot scales of a block, padded to whole vectors so that what is not there weighs nothing. */
 static void begin_block(struct rows *s, const struct block *block)
 {
     const struct sm_attention *a = s->a;
@@ -195,8 +185,8 @@ static void block_dots(struct rows *s, const struct block *block)
 
 #else
 
-/* Whether transposing the keys of a block costs less than the reductions of dot
- * tiles do: about 7 operations for VEC_WIDTH elements against 3 for a logit. */
+/* Whether transposing the keys of a block costs less than the reductions of dot tiles do: about 7 operations for
+ * VEC_WIDTH elements against 3 for a logit. */
 static int worth_transposing(size_t queries, size_t head_dim)
 {
     return queries >= 8 && 6 * queries >= head_dim;
@@ -282,8 +272,7 @@ static void weigh(struct rows *s, size_t vecs)
         weigh_vecs(s, vecs, 0);
 }
 
-/* Whether every weight of the block will be exactly 0, for all rows that see
- * anything. */
+/* Whether every weight of the block will be exactly 0, for all rows that see anything. */
 static int is_weightless(const struct rows *s, size_t vecs)
 {
     for (size_t m = 0; m < s->queries; m++) {
@@ -411,8 +400,7 @@ static void attend(const struct sm_attention *a, struct sm_part part)
 #ifdef SM_ATTENTION_VNNI
     s.planes = (int8_t *)(s.v + BLOCK * s.stride);
 #endif
-    /* equal row blocks, so that the last is not a few rows that pay for all keys
-     */
+    /* equal row blocks, so that the last is not a few rows that pay for all keys */
     const size_t rows = part.row_end - part.row_begin, rows_most = queries_most / heads_most;
     const size_t row_blocks = (rows + rows_most - 1) / rows_most;
     plan.block_rows = (rows + row_blocks - 1) / row_blocks;

@@ -1,6 +1,5 @@
-/* attention_skip_body.h - the proof that a hidden block weighs nothing. Text
- * for attention_body.h, which says why that is enough, and defines the blocks
- * and row blocks spoken of here. */
+/* attention_skip_body.h - the proof that a hidden block weighs nothing. Text for attention_body.h, which says why that
+ * is enough, and defines the blocks and row blocks spoken of here. */
 
 /* The largest |key| of a block. */
 static float largest_norm(const struct block *block, size_t head_dim)
@@ -30,17 +29,16 @@ static float largest_norm(const struct block *block, size_t head_dim)
     return sqrtf(most);
 }
 
-/* Where a logit stops to weigh anything. A quarter and 2^-20 of the maximum
- * cover the roundings of the mask's addition and the maximum's subtraction. */
+/* Where a logit stops to weigh anything. A quarter and 2^-20 of the maximum cover the roundings of the mask's
+ * addition and the maximum's subtraction. */
 static void begin_hidden(struct rows *s)
 {
     for (size_t m = 0; m < s->queries; m++)
         s->limit[m] = s->live[m] ? s->most[m] + WEIGHTLESS - 0.25f - 0x1p-20f * fabsf(s->most[m]) : INFINITY;
 }
 
-/* 2^-10 covers what rounding does to both norms and to the dot product, less
- * than 4 (head_dim + 4) 2^-24, and what 16 bits do to a query, at most
- * sqrt(head_dim) / 65024 of its norm. */
+/* 2^-10 covers what rounding does to both norms and to the dot product, less than 4 (head_dim + 4) 2^-24, and what
+ * 16 bits do to a query, at most sqrt(head_dim) / 65024 of its norm. */
 static int is_out_of_reach(const struct rows *s, const struct block *block, float *norm, float hidden_most)
 {
     const float cap = s->a->softcap > 0 ? s->a->softcap * (1 + 0x1p-10f) : INFINITY;
