@@ -7,7 +7,7 @@
 
 #include "cases.h"
 
-#define PAST 1.5      /* a rotation passes a cache when it is that much larger */
+#define PAST 2.1      /* a rotation passes a cache when it is that much larger (rates.c draws its levels at 2) */
 #define JUDGED_MOST 8 /* instances of a cold rotation whose answers are checked */
 
 static size_t wanted(const struct sm_bench_case *c, double cache, double memory, double *footprint)

@@ -1,10 +1,23 @@
 #include "rates.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "ceilings.h"
+#include "machine.h"
+
+#define REPEATS_MOST 2
+
+struct team {
+    struct sm_ceilings *ceilings; /* NULL: not measured, or not measurable */
+    bool asked;
+    int repeats;
+};
 
 struct sm_rates {
-    int unused;
+    struct team team[SM_TEAM_MOST + 1];
 };
 
 struct sm_rates *sm_rates_create(void)
@@ -14,12 +27,150 @@ struct sm_rates *sm_rates_create(void)
 
 void sm_rates_destroy(struct sm_rates *rates)
 {
+    for (size_t t = 0; rates && t <= SM_TEAM_MOST; t++) free(rates->team[t].ceilings);
     free(rates);
 }
 
-void sm_rates_judge(struct sm_rates *rates, const struct sm_bench_case *c, double ns, double core_hz,
-                    struct sm_record *record, double *share)
+/* The level whose bandwidth binds a call that touches so many bytes over and over. A set up to twice a level's size
+ * still hits it often, so the boundary is drawn there: a share may be understated, never a rate called impossible
+ * because part of it came from nearer. */
+static const char *level_of(double bytes, double threads)
 {
-    (void)rates, (void)c, (void)ns, (void)core_hz, (void)record;
-    *share = NAN;
+    const struct sm_machine *m = sm_machine();
+    const double sizes[] = {(double)m->l1d_bytes * threads, (double)m->l2_bytes * threads, (double)m->l3_bytes};
+    static const char *const names[] = {"l1", "l2", "l3"};
+    for (size_t i = 0; i < 3; i++)
+        if (sizes[i] > 0 && bytes <= 2 * sizes[i]) return names[i];
+    return "dram";
+}
+
+/* How the family moves its bytes, mostly. */
+static const char *kind_of(const struct sm_bench_case *c)
+{
+    const char *group = c->family->group, *name = c->family->name;
+    if (!strcmp(group, "matmul") || !strcmp(group, "attention") || !strcmp(name, "argmax")) return "read";
+    return !strcmp(name, "mask_build") ? "write" : "copy";
+}
+
+/* The arithmetic that binds a variant of this instruction set, and the fastest that it could use instead: int8 keys
+ * may be converted and multiplied as floats, or not. False: none is known. */
+static bool schemes_of(const struct sm_bench_case *c, const char **binds, const char **fastest)
+{
+    static const struct {
+        const char *isa, *integer, *real;
+    } table[] = {{"any", NULL, "fma_f32_any"},
+                 {"avx2", "maddubs_i8_avx2", "fma_f32_avx2"},
+                 {"avx512", "maddubs_i8_avx512", "fma_f32_avx512"},
+                 {"avx512vnni", "dpbusd_i8_avx512vnni", "fma_f32_avx512"}};
+    const char *type = strrchr(c->family->name, '_'), *unit = c->workload->ops_unit;
+    const bool a8 = type && !strcmp(type, "_a8"), i8 = type && !strcmp(type, "_i8");
+    if (!unit || strcmp(unit, "multiply-adds")) return false;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (strcmp(table[i].isa, c->variant->isa)) continue;
+        *binds = a8 ? table[i].integer : table[i].real;
+        *fastest = a8 || i8 ? table[i].integer : table[i].real;
+        return *binds && *fastest;
+    }
+    return false;
+}
+
+/* ops and bytes count every column of a static shape; where a mask hides some, a variant may leave them out. */
+static bool may_leave_out(const struct sm_bench_case *c)
+{
+    if (strcmp(c->family->group, "attention")) return false;
+    static const struct {
+        const char *axis;
+        int64_t all; /* the value that hides nothing */
+    } axes[] = {{"rows", 1}, {"valid", -1}, {"window", 0}};
+    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
+        const int axis = sm_dim_index(c->family, axes[i].axis);
+        if (axis >= 0 && c->shape.dim[axis] != axes[i].all) return true;
+    }
+    return false;
+}
+
+/* Records the ceiling and returns its value, NAN when it has none. */
+static double use(const struct sm_ceilings *ceilings, const char *name, struct sm_record *record)
+{
+    const struct sm_ceiling *c = sm_ceiling_named(ceilings, name);
+    if (!c || !(c->value > 0)) return NAN;
+    sm_record_add_ceiling(record, c->name, c->value, c->unit, c->threads);
+    return c->value;
+}
+
+static const struct sm_ceilings *ceilings_of(struct team *team, int threads)
+{
+    if (team->asked) return team->ceilings;
+    team->asked = true;
+    const struct sm_ceilings *measured = sm_ceilings(threads);
+    team->ceilings = measured ? malloc(sizeof *measured) : NULL;
+    if (team->ceilings) *team->ceilings = *measured;
+    return team->ceilings;
+}
+
+/* Measures again and keeps the higher of each. False: that was done often enough, or cannot be done. */
+static bool raise_ceilings(struct team *team, int threads)
+{
+    char why[256];
+    struct sm_ceilings *again = malloc(sizeof *again);
+    bool done = false;
+    if (again && team->repeats++ < REPEATS_MOST &&
+        !sm_ceilings_measure(again, threads, SM_CEILINGS_QUICK, why, sizeof why)) {
+        for (size_t i = 0; i < team->ceilings->count; i++) {
+            const struct sm_ceiling *fresh = sm_ceiling_named(again, team->ceilings->item[i].name);
+            if (fresh && !(fresh->value <= team->ceilings->item[i].value)) team->ceilings->item[i] = *fresh;
+        }
+        done = true;
+    }
+    free(again);
+    return done;
+}
+
+struct call {
+    double working_set, ns, core_hz;
+};
+
+static struct sm_share judge(const struct sm_ceilings *ceilings, const struct sm_bench_case *c, const struct call *call,
+                             struct sm_record *record)
+{
+    static const char *const kinds[] = {"read", "write", "copy"};
+    const double seconds = call->ns * 1e-9, threads = (double)c->threads;
+    const char *level = level_of(call->working_set, threads);
+    const double rate = c->workload->bytes(&c->shape) / seconds;
+    double most = NAN, arithmetic_share = NAN, arithmetic_most = NAN;
+    char name[32], memory[32];
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        snprintf(name, sizeof name, "%s_%s", level, kinds[i]);
+        const struct sm_ceiling *limit = sm_ceiling_named(ceilings, name);
+        if (limit) most = fmax(most, limit->value);
+    }
+    use(ceilings, "dram_read", record);
+    snprintf(memory, sizeof memory, "%s_%s", level, kind_of(c));
+    const double memory_share = rate / use(ceilings, memory, record);
+    const char *scheme = "", *fastest = "";
+    if (schemes_of(c, &scheme, &fastest)) {
+        const double per_cycle = c->workload->ops(&c->shape) / (seconds * call->core_hz * threads);
+        const struct sm_ceiling *limit = sm_ceiling_named(ceilings, fastest);
+        arithmetic_share = per_cycle / use(ceilings, scheme, record);
+        if (limit) arithmetic_most = per_cycle / limit->value;
+    }
+    const bool by_arithmetic = arithmetic_share > memory_share || isnan(memory_share);
+    struct sm_share share = {by_arithmetic ? arithmetic_share : memory_share, false};
+    if (isfinite(share.value)) sm_record_set_string(record, "binding_ceiling", by_arithmetic ? scheme : memory);
+    /* what is impossible is faster than any way of moving the bytes, not than the one that was named */
+    share.impossible = !may_leave_out(c) && (arithmetic_most > SM_RATE_IMPOSSIBLE || rate > SM_RATE_IMPOSSIBLE * most);
+    return share;
+}
+
+struct sm_share sm_rates_judge(struct sm_rates *rates, const struct sm_bench_case *c, double working_set, double ns,
+                               double core_hz, struct sm_record *record)
+{
+    const struct call call = {working_set, ns, core_hz};
+    struct team *team = &rates->team[c->threads];
+    const struct sm_ceilings *ceilings = ceilings_of(team, (int)c->threads);
+    if (!ceilings) return (struct sm_share){NAN, false};
+    struct sm_share share = judge(ceilings, c, &call, record);
+    /* a neighbour may have held the ceilings down while they were measured: ask again before crying foul */
+    while (share.impossible && raise_ceilings(team, (int)c->threads)) share = judge(ceilings, c, &call, record);
+    return share;
 }

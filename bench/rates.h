@@ -1,7 +1,8 @@
 /* rates.h - how fast a case was, and how near the machine's limit.
  *
- * The limits are measure's ceilings; which of them can bind a case follows from its group and its variant's
- * instruction set. A rate above SM_RATE_IMPOSSIBLE times its ceiling is no result but an error. */
+ * The limits are measure's ceilings; which of them can bind a case follows from its group, its variant's
+ * instruction set and the bytes it touches. A rate above SM_RATE_IMPOSSIBLE times its ceiling is no result but an
+ * error; except in attention where the mask hides columns, since a variant may prove that it can leave them out. */
 #ifndef SM_RATES_H
 #define SM_RATES_H
 
@@ -17,9 +18,14 @@ struct sm_rates;
 struct sm_rates *sm_rates_create(void);
 void sm_rates_destroy(struct sm_rates *rates);
 
-/* Measures what binds the case, unless it is measured already, and writes it into the record: ceilings, and
- * binding_ceiling for a call that took ns. *share is the rate's share of that ceiling, NAN when there is none. */
-void sm_rates_judge(struct sm_rates *rates, const struct sm_bench_case *c, double ns, double core_hz,
-                    struct sm_record *record, double *share);
+struct sm_share {
+    double value; /* of the ceiling that binds; NAN: there is none. It counts hidden columns as done */
+    bool impossible;
+};
+
+/* Measures the ceilings of the case's team, unless that is done already, and judges a call that took ns while
+ * working_set bytes were touched over and over. Writes ceilings and binding_ceiling into the record. */
+struct sm_share sm_rates_judge(struct sm_rates *rates, const struct sm_bench_case *c, double working_set, double ns,
+                               double core_hz, struct sm_record *record);
 
 #endif

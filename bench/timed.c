@@ -243,7 +243,7 @@ static void put_samples(struct sm_record *r, const struct timing *t)
 static int measure(struct sm_timed_session *session, const struct sm_bench_case *c, struct sm_instances *set,
                    struct timing *t, struct sm_record *r, char *why, size_t why_bytes)
 {
-    double error = NAN, share = NAN;
+    double error = NAN;
     if (sm_instances_prepare(set) || sm_instances_run(set, set->count)) {
         snprintf(why, why_bytes, "no memory or threads to check its answer");
         return -1;
@@ -265,9 +265,12 @@ static int measure(struct sm_timed_session *session, const struct sm_bench_case 
     put_samples(r, t);
     put_witnesses(r, t, session->null_ns[c->threads]);
     if (!session->rates) return 0;
-    sm_rates_judge(session->rates, c, median_of(t), sm_witnesses_core_hz(t->witnesses), r, &share);
-    if (!(share > SM_RATE_IMPOSSIBLE)) return 0;
-    snprintf(why, why_bytes, "impossible: %.0f %% of the ceiling that binds it", 100 * share);
+    const double touched = (double)set->count * c->workload->bytes(&c->shape);
+    const struct sm_share share =
+        sm_rates_judge(session->rates, c, touched, median_of(t), sm_witnesses_core_hz(t->witnesses), r);
+    if (!share.impossible) return 0;
+    snprintf(why, why_bytes, "impossible: %.0f %% of %s", 100 * share.value,
+             json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")));
     return -1;
 }
 

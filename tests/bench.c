@@ -246,6 +246,8 @@ struct broken {
     const char *says; /* NULL: it is right */
 };
 
+static const struct sm_workload *workload; /* NULL: the family's own */
+
 static struct sm_record *time_one(struct sm_timed_session *session, sm_kernel_fn *fn, size_t threads, bool cold)
 {
     static struct sm_variant variant;
@@ -259,7 +261,7 @@ static struct sm_record *time_one(struct sm_timed_session *session, sm_kernel_fn
     family.variants = &variant;
     family.variant_count = 1;
     c = (struct sm_bench_case){.family = &family,
-                               .workload = sm_workload_named("matmul_f32"),
+                               .workload = workload ? workload : sm_workload_named("matmul_f32"),
                                .variant = &variant,
                                .shape = {{3, 96, 64}},
                                .threads = threads,
@@ -351,6 +353,43 @@ static void cold_passes_the_cache_or_says_so(void **state)
     sm_record_destroy(r);
 }
 
+static double boast(const struct sm_shape *shape)
+{
+    (void)shape;
+    return 1e15;
+}
+
+/* A workload that claims more work than was done is the same as a time that cannot be: no result. */
+static void impossible_rates_are_errors(void **state)
+{
+    struct sm_timed_session session = **(struct sm_timed_session **)state;
+    session.rates = sm_rates_create();
+    assert_non_null(session.rates);
+    struct sm_record *r = time_one(&session, right, 1, false);
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "status")), "ok");
+    const char *limit = json_string_value(json_object_get(sm_record_json(r), "binding_ceiling"));
+    assert_non_null(limit);
+    assert_non_null(json_object_get(json_object_get(sm_record_json(r), "ceilings"), limit));
+    sm_record_destroy(r);
+
+    struct sm_workload boasting = *sm_workload_named("matmul_f32");
+    workload = &boasting;
+    for (int bytes = 0; bytes < 2; bytes++) {
+        boasting.ops = sm_workload_named("matmul_f32")->ops;
+        if (bytes)
+            boasting.bytes = boast;
+        else
+            boasting.ops = boast;
+        r = time_one(&session, right, 1, false);
+        assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "status")), "error");
+        assert_non_null(strstr(json_string_value(json_object_get(sm_record_json(r), "why")), "impossible"));
+        assert_true(json_is_null(json_object_get(sm_record_json(r), "samples")));
+        sm_record_destroy(r);
+    }
+    workload = NULL;
+    sm_rates_destroy(session.rates);
+}
+
 static int open_session(void **state)
 {
     static struct sm_timed_session session;
@@ -381,6 +420,7 @@ int main(void)
         cmocka_unit_test(wrong_variants_get_no_time),
         cmocka_unit_test(a_team_shares_a_call),
         cmocka_unit_test(cold_passes_the_cache_or_says_so),
+        cmocka_unit_test(impossible_rates_are_errors),
     };
     return cmocka_run_group_tests(tests, open_session, close_session);
 }
