@@ -216,22 +216,24 @@ static enum sm_case_outcome run_one(void *context, const struct sm_case *c, stru
     return sm_timed_case(session, one, results, why, why_bytes);
 }
 
+/* The last record of each case: a resumed file may hold an earlier try, or results of another build. */
 static int keep_bench(void *context, const json_t *record)
 {
     const char *kind = json_string_value(json_object_get(record, "kind"));
-    return kind && !strcmp(kind, "bench") ? json_array_append_new(context, json_deep_copy(record)) : 0;
+    const char *id = json_string_value(json_object_get(record, "case"));
+    if (!kind || !id || strcmp(kind, "bench")) return 0;
+    return json_object_set_new(context, id, json_deep_copy(record));
 }
 
 static void show(const struct options *o, const struct sm_timed_session *session)
 {
     char why[512];
     struct sm_records_summary summary;
-    json_t *records = json_array();
-    if (sm_records_read(o->out, keep_bench, records, &summary, why, sizeof why)) {
-        complain(why);
-        json_decref(records);
-        return;
-    }
+    json_t *by_case = json_object(), *records = json_array(), *record;
+    const char *id;
+    if (sm_records_read(o->out, keep_bench, by_case, &summary, why, sizeof why)) complain(why);
+    json_object_foreach(by_case, id, record) json_array_append(records, record);
+    json_decref(by_case);
     FILE *notes = o->format == SM_BENCH_MD ? stdout : stderr;
     sm_bench_table_print(records, (enum sm_bench_format)o->format, stdout);
     sm_bench_table_notes(records, notes);
