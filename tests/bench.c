@@ -232,13 +232,14 @@ static void tires(const void *args, struct sm_part part)
     if (++calls > 50) a->y[0] += 1;
 }
 
+/* Its answer is right for what it made of its input, so only the look at the operands can see it. */
 static void changes_its_input(const void *args, struct sm_part part)
 {
     const struct sm_matmul_f32 *a = args;
-    sm_matmul_f32_ref(args, part);
     float *x;
     memcpy(&x, &a->x, sizeof x);
     x[0] += 1;
+    sm_matmul_f32_ref(args, part);
 }
 
 struct broken {
@@ -301,6 +302,23 @@ static void wrong_variants_get_no_time(void **state)
         }
         sm_record_destroy(r);
     }
+}
+
+static double no_number(void *work, const struct sm_variant *variant)
+{
+    (void)work, (void)variant;
+    return NAN;
+}
+
+static void an_error_that_is_no_number_is_wrong(void **state)
+{
+    struct sm_workload confused = *sm_workload_named("matmul_f32");
+    confused.error = no_number;
+    workload = &confused;
+    struct sm_record *r = time_one(*state, right, 1, false);
+    workload = NULL;
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "status")), "error");
+    sm_record_destroy(r);
 }
 
 static void a_team_shares_a_call(void **state)
@@ -418,6 +436,7 @@ int main(void)
         cmocka_unit_test(bad_sweeps_get_a_sentence),
         cmocka_unit_test(committed_sweeps_cover_the_groups),
         cmocka_unit_test(wrong_variants_get_no_time),
+        cmocka_unit_test(an_error_that_is_no_number_is_wrong),
         cmocka_unit_test(a_team_shares_a_call),
         cmocka_unit_test(cold_passes_the_cache_or_says_so),
         cmocka_unit_test(impossible_rates_are_errors),
