@@ -103,7 +103,7 @@ static void print_row(const struct sm_row *row, const struct axes *axes, int var
     fprintf(out, "| %-*s |", variant_width, sm_row_text(r, "variant"));
     for (size_t i = 0; i < axes->count; i++)
         fprintf(out, " %*lld", axes->width[i], (long long)axis_value(r, axes->name[i]));
-    fprintf(out, " | %1.0f ", sm_row_number(r, "threads"));
+    fprintf(out, "%s %1.0f ", axes->count ? " |" : "", sm_row_number(r, "threads"));
     if (!sm_row_ok(r)) {
         fprintf(out, "| %s: %s |\n", sm_row_text(r, "status"), sm_row_text(r, "why"));
         return;
@@ -123,8 +123,8 @@ static void print_rule(const struct axes *axes, int variant_width, FILE *out)
     static const char dashes[] = "----------------------------------------------------------------------------------";
     int shape_width = 0;
     for (size_t i = 0; i < axes->count; i++) shape_width += 1 + axes->width[i];
-    fprintf(out, "|:%.*s|%.*s:|--:|--------:|-----:|------:|------:|:--------------|-----:|\n", variant_width + 1,
-            dashes, shape_width, dashes);
+    fprintf(out, "|:%.*s|%.*s%s--:|--------:|-----:|------:|------:|:--------------|-----:|\n", variant_width + 1,
+            dashes, shape_width, dashes, axes->count ? ":|" : "");
 }
 
 static void print_family(struct sm_row *const *rows, size_t begin, size_t end, FILE *out)
@@ -147,7 +147,7 @@ static void print_family(struct sm_row *const *rows, size_t begin, size_t end, F
             sm_row_text(first, "cache_state"));
     fprintf(out, "| %-*s |", variant_width, "variant");
     for (size_t i = 0; i < axes.count; i++) fprintf(out, " %*s", axes.width[i], short_axis(axes.name[i]));
-    fprintf(out, " | t | time    | +-%%  | op/cy | GB/s  | %% of limit    | err  |\n");
+    fprintf(out, "%s t | time    | +-%%  | op/cy | GB/s  | %% of limit    | err  |\n", axes.count ? " |" : "");
     print_rule(&axes, variant_width, out);
     for (size_t i = begin; i < end; i++) print_row(rows[i], &axes, variant_width, out);
 }

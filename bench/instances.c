@@ -10,12 +10,13 @@
 #define PAST 2.1      /* a rotation passes a cache when it is that much larger (rates.c draws its levels at 2) */
 #define JUDGED_MOST 8 /* instances of a cold rotation whose answers are checked */
 
-static size_t wanted(const struct sm_bench_case *c, double cache, double memory, double *footprint)
+/* Enough sets that what the calls touch passes the cache, as far as memory and mappings allow. A set may be larger
+ * than what a call touches of it: one row goes into a whole cache. */
+static size_t wanted(const struct sm_bench_case *c, double cache, double memory, double footprint)
 {
-    *footprint = (double)c->workload->footprint(&c->shape);
     const double most = isnan(memory) ? 0x1p30 : memory / 4;
-    double count = ceil(PAST * cache / *footprint);
-    if (count * *footprint > most) count = floor(most / *footprint);
+    double count = ceil(PAST * cache / c->workload->bytes(&c->shape));
+    if (count * footprint > most) count = floor(most / footprint);
     if (count > SM_INSTANCES_MOST) count = SM_INSTANCES_MOST;
     return count < 2 ? 2 : (size_t)count;
 }
@@ -30,19 +31,20 @@ static const char *level_passed(double bytes, double l2, double l3)
 static int plan(struct sm_instances *set, double l2, double l3, double memory, char *why, size_t why_bytes)
 {
     const struct sm_bench_case *c = set->c;
-    double footprint = (double)c->workload->footprint(&c->shape);
+    const double footprint = (double)c->workload->footprint(&c->shape), touched = c->workload->bytes(&c->shape);
     set->count = 1;
     if (c->cold) {
         if (isnan(l2) && isnan(l3)) {
             snprintf(why, why_bytes, "cold is not possible: this machine does not tell the size of its caches");
             return -1;
         }
-        set->count = wanted(c, isnan(l3) ? l2 : l3, memory, &footprint);
-        set->cold_flag = level_passed((double)set->count * footprint, l2, l3);
+        set->count = wanted(c, isnan(l3) ? l2 : l3, memory, footprint);
+        set->cold_flag = level_passed((double)set->count * touched, l2, l3);
         if (!set->cold_flag) {
             snprintf(why, why_bytes,
-                     "cold is not possible: %zu sets of %.0f operand bytes do not pass the second-level cache",
-                     set->count, footprint);
+                     "cold is not possible: %zu sets of operands, of which a call touches %.0f bytes, do not pass the "
+                     "second-level cache",
+                     set->count, touched);
             return -1;
         }
     }
