@@ -1,0 +1,227 @@
+/* slotmark profile: a model end to end at static shapes. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "arguments.h"
+#include "cases.h"
+#include "clock.h"
+#include "cpu.h"
+#include "profile.h"
+#include "profile_options.h"
+#include "rows.h"
+#include "source.h"
+#include "tokens.h"
+#include "trial.h"
+#include "weights.h"
+
+/* All trials of a run, and what they share. */
+struct run {
+    struct profile_options options;
+    struct sm_source source;
+    struct sm_weights *weights[8]; /* by recipe, made when first needed */
+    int32_t *tokens;
+    size_t token_count; /* of the file; 0: seeded, enough for every prompt */
+    struct trial_case {
+        struct sm_trial trial;
+        int recipe;
+    } * trials;
+    size_t trial_count;
+    char out[4096]; /* the result file, once a case has run */
+};
+
+static bool not_interrupted(void)
+{
+    return sm_cases_interrupted();
+}
+
+static struct sm_weights *weights_for(struct run *run, int recipe, char *why, size_t why_bytes)
+{
+    struct sm_weights **w = &run->weights[recipe];
+    if (*w) return *w;
+    const struct sm_choice choice = {
+        .features = sm_cpu_features(), .forced = run->options.forced, .forced_count = run->options.forced_count};
+    const uint64_t begin = sm_clock_ns();
+    if (sm_weights_create(w, run->source.model, sm_recipe_name((size_t)recipe), &choice, why, why_bytes)) return NULL;
+    (*w)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;
+    return *w;
+}
+
+static void print_tokens(const char *id, const struct sm_trial *trial)
+{
+    printf("%s:", id);
+    for (size_t i = 0; i <= trial->gen; i++) printf(" %d", trial->generated[i]);
+    printf("\n");
+}
+
+static enum sm_case_outcome run_case(void *context, const struct sm_case *c, struct sm_case_results *results, char *why,
+                                     size_t why_bytes)
+{
+    struct run *run = context;
+    struct trial_case *tc = c->payload;
+    struct sm_record *records[2];
+    snprintf(run->out, sizeof run->out, "%s", sm_cases_out(results));
+    if (sm_trial_refuse(&tc->trial, why, why_bytes)) {
+        struct sm_record *record = sm_record_create("profile", c->id);
+        if (!record) return SM_CASE_BROKEN;
+        sm_record_fail(record, "skipped", why);
+        sm_case_result(results, record);
+        return SM_CASE_DONE;
+    }
+    const struct sm_weights *weights = weights_for(run, tc->recipe, why, why_bytes);
+    if (!weights) return SM_CASE_BROKEN;
+    tc->trial.generated = malloc((tc->trial.gen + 1) * sizeof *tc->trial.generated);
+    if (!tc->trial.generated) {
+        snprintf(why, why_bytes, "there is no memory for %zu tokens", tc->trial.gen);
+        return SM_CASE_BROKEN;
+    }
+    const int outcome =
+        sm_trial_run(&tc->trial, &run->source, weights, c->id, not_interrupted, records, why, why_bytes);
+    if (!outcome) {
+        for (int i = 0; i < 2; i++)
+            if (records[i]) sm_case_result(results, records[i]);
+        if (run->options.print_tokens) print_tokens(c->id, &tc->trial);
+    }
+    free(tc->trial.generated);
+    tc->trial.generated = NULL;
+    return !outcome ? SM_CASE_DONE : outcome > 0 ? SM_CASE_DROPPED : SM_CASE_BROKEN;
+}
+
+/* The prompt of a trial when none is asked for: half the context, at most 512. */
+static size_t standard_prompt(size_t max_seq)
+{
+    const size_t half = max_seq / 2;
+    return half < 1 ? 1 : half > 512 ? 512 : half;
+}
+
+static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_trial *trial, int recipe)
+{
+    struct trial_case *tc = &run->trials[run->trial_count++];
+    char id[384];
+    *tc = (struct trial_case){*trial, recipe};
+    snprintf(id, sizeof id, "%s/%s/max_seq=%zu,kv=%s,prompt=%zu,gen=%zu/t%zu", run->source.name,
+             sm_recipe_name((size_t)recipe), trial->max_seq, sm_kv_name(trial->kv), trial->prompt, trial->gen,
+             trial->threads);
+    return sm_cases_add(cases, id, "profile", sm_trial_estimate(trial, &run->source.model->shape), tc);
+}
+
+static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t why_bytes)
+{
+    const struct profile_options *o = &run->options;
+    const size_t prompts = run->token_count || !o->prompt.count ? 1 : o->prompt.count;
+    const size_t most = o->recipes.count * o->max_seq.count * o->kv.count * o->threads.count * prompts;
+    run->trials = calloc(most, sizeof *run->trials);
+    if (!run->trials) {
+        snprintf(why, why_bytes, "there is no memory for %zu trials", most);
+        return -1;
+    }
+    for (size_t i = 0; i < most; i++) {
+        size_t rest = i;
+        const size_t p = rest % prompts, t = (rest /= prompts) % o->threads.count,
+                     k = (rest /= o->threads.count) % o->kv.count, m = (rest /= o->kv.count) % o->max_seq.count,
+                     r = rest / o->max_seq.count;
+        struct sm_trial trial = {.max_seq = (size_t)o->max_seq.value[m],
+                                 .gen = (size_t)o->gen,
+                                 .reps = (size_t)o->reps,
+                                 .threads = (size_t)o->threads.value[t],
+                                 .padding = o->padding ? SM_PAD_LEFT : SM_PAD_RIGHT,
+                                 .tokens = run->tokens};
+        trial.prompt = run->token_count  ? run->token_count
+                       : o->prompt.count ? (size_t)o->prompt.value[p]
+                                         : standard_prompt(trial.max_seq);
+        if (!o->prompt.count && !run->token_count && trial.prompt + trial.gen > trial.max_seq - 1 && o->gen_standard)
+            trial.gen = trial.max_seq - 1 - trial.prompt;
+        sm_kv_named(o->kv.value[k], &trial.kv);
+        if (add_trial(run, cases, &trial, o->recipe_index[r])) {
+            snprintf(why, why_bytes, "a trial is asked for twice (max_seq %zu, %zu threads)", trial.max_seq,
+                     trial.threads);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int prepare_tokens(struct run *run, char *why, size_t why_bytes)
+{
+    const struct profile_options *o = &run->options;
+    const size_t vocab = run->source.model->shape.vocab;
+    if (o->tokens) return sm_tokens_read(o->tokens, vocab, &run->tokens, &run->token_count, why, why_bytes);
+    int64_t most = 512;
+    for (size_t i = 0; i < o->prompt.count; i++)
+        if (o->prompt.value[i] > most) most = o->prompt.value[i];
+    run->tokens = sm_tokens_random((size_t)most, vocab, (uint64_t)o->token_seed);
+    if (run->tokens) return 0;
+    snprintf(why, why_bytes, "there is no memory for %lld tokens", (long long)most);
+    return -1;
+}
+
+static int collect(void *context, const json_t *record)
+{
+    const char *kind = json_string_value(json_object_get(record, "kind"));
+    if (kind && !strcmp(kind, "profile")) json_array_append_new(context, json_copy((json_t *)(uintptr_t)record));
+    return 0;
+}
+
+/* All of the result file: what this run wrote, and what was there before it. */
+static int print_results(const struct run *run, const char *path, char *why, size_t why_bytes)
+{
+    struct sm_records_summary summary;
+    json_t *records = json_array();
+    const int failed = sm_records_read(path, collect, records, &summary, why, why_bytes);
+    if (!failed) sm_rows_print(records, (enum sm_rows_format)run->options.format, stdout);
+    json_decref(records);
+    return failed;
+}
+
+static int run_profile(struct run *run, const char *model, char *why, size_t why_bytes)
+{
+    struct profile_options *o = &run->options;
+    struct sm_cases *cases = NULL;
+    char line[512];
+    int code = 2;
+    if (sm_source_open(&run->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes)) return 2;
+    if (!o->cases.dry_run) {
+        sm_source_describe(&run->source, line, sizeof line);
+        fprintf(stderr, "%s\n", line);
+    }
+    if (!(cases = sm_cases_create())) {
+        snprintf(why, why_bytes, "there is no memory for the list of trials");
+        return 2;
+    }
+    if (prepare_tokens(run, why, why_bytes) || add_trials(run, cases, why, why_bytes)) goto done;
+    code = sm_cases_run(cases, &o->cases, run_case, run, why, why_bytes);
+    if (code == 2 || o->cases.dry_run) goto done;
+    if (run->out[0] && !access(run->out, R_OK)) {
+        if (print_results(run, run->out, why, why_bytes)) code = 2;
+        fprintf(stderr, "records: %s\n", run->out);
+    }
+done:
+    sm_cases_destroy(cases);
+    return code;
+}
+
+int profile_main(int argc, char **argv)
+{
+    char why[768] = "";
+    const char *model = NULL;
+    struct run *run = calloc(1, sizeof *run);
+    int code;
+    if (!run) {
+        fprintf(stderr, "slotmark profile: there is no memory to start\n");
+        return 2;
+    }
+    switch (profile_options_parse(&run->options, argc, argv, &model, why, sizeof why)) {
+    case SM_ARGUMENTS_HELP: code = 0; break;
+    case SM_ARGUMENTS_BAD: code = 2; break;
+    default: code = run_profile(run, model, why, sizeof why);
+    }
+    if (code == 2) fprintf(stderr, "slotmark profile: %s\n", why);
+    for (size_t i = 0; i < sizeof run->weights / sizeof *run->weights; i++) sm_weights_destroy(run->weights[i]);
+    sm_source_close(&run->source);
+    free(run->tokens);
+    free(run->trials);
+    free(run);
+    return code;
+}

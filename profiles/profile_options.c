@@ -1,0 +1,154 @@
+#include "profile_options.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "registry.h"
+#include "rows.h"
+
+#define MOST_MAX_SEQ 1048576
+#define MOST_THREADS 1024
+#define STANDARD_GEN 64
+
+static int64_t usable_cpus(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
+
+static int check_range(const char *what, const struct sm_list *list, int64_t least, int64_t most, char *why,
+                       size_t why_bytes)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (list->value[i] < least || list->value[i] > most) {
+            snprintf(why, why_bytes, "--%s %lld is out of range: it goes from %lld to %lld", what,
+                     (long long)list->value[i], (long long)least, (long long)most);
+            return -1;
+        }
+    return 0;
+}
+
+/* family=variant, each known. */
+static int parse_forced(struct profile_options *o, char *why, size_t why_bytes)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < o->variants.count; i++) {
+        const char *text = o->variants.value[i], *equals = strchr(text, '=');
+        const size_t bytes = strlen(text) + 1;
+        if (!equals || i >= PROFILE_MOST_FORCED || used + bytes > sizeof o->forced_text) {
+            snprintf(why, why_bytes, "--variant takes at most %d of FAMILY=VARIANT, and '%.60s' is not one of them",
+                     PROFILE_MOST_FORCED, text);
+            return -1;
+        }
+        char *family = memcpy(o->forced_text + used, text, bytes);
+        family[equals - text] = 0;
+        o->forced[i] = (struct sm_forced){family, family + (equals - text) + 1};
+        used += bytes;
+        const struct sm_family *f = sm_family_named(o->forced[i].family);
+        if (!f || !sm_variant_named(f, o->forced[i].variant)) {
+            snprintf(why, why_bytes,
+                     f ? "the family %.60s has no variant '%.60s' (see slotmark list)"
+                       : "there is no family '%.60s' (see slotmark list)",
+                     o->forced[i].family, o->forced[i].variant);
+            return -1;
+        }
+        o->forced_count++;
+    }
+    return 0;
+}
+
+static int check(struct profile_options *o, char *why, size_t why_bytes)
+{
+    if (check_range("max-seq", &o->max_seq, 2, MOST_MAX_SEQ, why, why_bytes) ||
+        check_range("prompt-len", &o->prompt, 1, MOST_MAX_SEQ, why, why_bytes) ||
+        check_range("threads", &o->threads, 1, MOST_THREADS, why, why_bytes))
+        return -1;
+    o->gen_standard = o->gen < 0;
+    if (o->gen_standard) o->gen = STANDARD_GEN;
+    if (o->gen > MOST_MAX_SEQ || o->reps < 1 || o->reps > 10000) {
+        snprintf(why, why_bytes, "--gen goes from 0 to %d and --reps from 1 to 10000", MOST_MAX_SEQ);
+        return -1;
+    }
+    if (o->tokens && o->prompt.count) {
+        snprintf(why, why_bytes,
+                 "--tokens and --prompt-len cannot be given together: the file says how long the prompt is");
+        return -1;
+    }
+    for (size_t i = 0; i < o->recipes.count; i++) {
+        int r = 0;
+        while (sm_recipe_name((size_t)r) && strcmp(sm_recipe_name((size_t)r), o->recipes.value[i])) r++;
+        if (!sm_recipe_name((size_t)r) || i >= PROFILE_MOST_RECIPES) {
+            snprintf(why, why_bytes, "there is no recipe '%.60s': they are native and float", o->recipes.value[i]);
+            return -1;
+        }
+        o->recipe_index[i] = r;
+    }
+    const char *f = o->synthetic_name;
+    if (sm_format_named(f, &o->synthetic_format) || o->synthetic_format == SM_FORMAT_F16) {
+        snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", f);
+        return -1;
+    }
+    return parse_forced(o, why, why_bytes);
+}
+
+enum sm_arguments_result profile_options_parse(struct profile_options *o, int argc, char **argv, const char **model,
+                                               char *why, size_t why_bytes)
+{
+    static const char *const kv_types[] = {"f32", "f16", "i8", NULL};
+    static const char *const sides[] = {"right", "left", NULL};
+    const int64_t cpus = usable_cpus();
+    *o = (struct profile_options){.cases = SM_CASE_OPTIONS,
+                                  .max_seq = SM_LIST(512, 2048),
+                                  .threads = SM_LIST(1),
+                                  .gen = -1,
+                                  .reps = 5,
+                                  .token_seed = 1,
+                                  .synthetic_name = "Q4_0"};
+    o->cases.command = "profile";
+    if (cpus > 1) o->threads.value[o->threads.count++] = cpus;
+    sm_parse_strings("f16", &o->kv, kv_types, why, why_bytes);
+    sm_parse_strings("native", &o->recipes, NULL, why, why_bytes);
+    const struct sm_argument options[] = {
+        {"max-seq", 0, SM_ARGUMENT_LIST, &o->max_seq, NULL, "LIST",
+         "static contexts, e.g. 512,2048 (default) or 256..4096*2"},
+        {"prompt-len", 0, SM_ARGUMENT_LIST, &o->prompt, NULL, "LIST",
+         "real tokens of the prompt (default: half of max_seq, <= 512)"},
+        {"gen", 0, SM_ARGUMENT_INTEGER, &o->gen, NULL, "N", "tokens to decode (default 64)"},
+        {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "types of the KV cache: f32, f16 (default), i8"},
+        {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: 1 and all CPUs)"},
+        {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",
+         "native (default): the file's formats; float: dequantised"},
+        {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
+        {"reps", 0, SM_ARGUMENT_INTEGER, &o->reps, NULL, "N", "timed repetitions (default 5)"},
+        {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE",
+         "prompt tokens as numbers (default: drawn from a seed)"},
+        {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
+         "seed of tokens and synthetic weights (default 1)"},
+        {"padding", 0, SM_ARGUMENT_CHOICE, &o->padding, sides, "SIDE",
+         "of the prompt in prefill: right (default), left"},
+        {"print-tokens", 0, SM_ARGUMENT_FLAG, &o->print_tokens, NULL, NULL, "print the greedy tokens of each trial"},
+        {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
+         "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},
+        {"output", 'o', SM_ARGUMENT_CHOICE, &o->format, sm_rows_formats, "FORMAT",
+         "table on stdout: md (default), csv, json, jsonl, sql"},
+        SM_CASE_ARGUMENTS(&o->cases),
+        SM_ARGUMENTS_END,
+    };
+    const struct sm_arguments spec = {
+        .command = "profile",
+        .usage = "[OPTION]... [MODEL]",
+        .summary = "Runs a model at static shapes: prefill and decode tokens/s, and where the time goes.\n"
+                   "MODEL is a GGUF file, or a shape (slotmark list, or a file *.shape) that gets synthetic\n"
+                   "weights; without one, SmolLM2-135M from the cache folder (scripts/fetch-model).",
+        .options = options,
+        .example = "slotmark profile model.gguf --max-seq 512,2048 --kv f16,i8 --threads 1,2",
+        .operands_most = 1,
+    };
+    struct sm_arguments_rest rest = {0};
+    const enum sm_arguments_result result = sm_arguments_parse(&spec, argc, argv, &rest, why, why_bytes);
+    if (result == SM_ARGUMENTS_HELP) sm_arguments_help(&spec, stdout);
+    if (result != SM_ARGUMENTS_OK) return result;
+    *model = rest.operand_count ? rest.operands[0] : NULL;
+    return check(o, why, why_bytes) ? SM_ARGUMENTS_BAD : SM_ARGUMENTS_OK;
+}

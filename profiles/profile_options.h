@@ -1,0 +1,33 @@
+/* profile_options.h - the command line of slotmark profile. */
+#ifndef SM_PROFILE_OPTIONS_H
+#define SM_PROFILE_OPTIONS_H
+
+#include "arguments.h"
+#include "cases.h"
+#include "weights.h"
+
+#define PROFILE_MOST_FORCED 32
+#define PROFILE_MOST_RECIPES 8
+
+struct profile_options {
+    struct sm_case_options cases;
+    struct sm_list max_seq, prompt, threads; /* prompt empty: half of max_seq, at most 512 */
+    struct sm_strings kv, recipes, variants;
+    int recipe_index[PROFILE_MOST_RECIPES];
+    int64_t gen, reps, token_seed;
+    bool gen_standard; /* gen was not given, and may be cut to fit */
+    const char *tokens;
+    int format, padding;
+    bool print_tokens;
+    const char *synthetic_name;
+    enum sm_format synthetic_format;
+    struct sm_forced forced[PROFILE_MOST_FORCED];
+    size_t forced_count;
+    char forced_text[4096]; /* what forced points into */
+};
+
+/* model: the operand, NULL when there is none. HELP has printed it. */
+enum sm_arguments_result profile_options_parse(struct profile_options *o, int argc, char **argv, const char **model,
+                                               char *why, size_t why_bytes);
+
+#endif

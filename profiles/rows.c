@@ -1,0 +1,293 @@
+#include "rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stats.h"
+
+const char *const sm_rows_formats[] = {"md", "csv", "json", "jsonl", "sql", NULL};
+
+/* The summary of one record. NAN: unknown. */
+struct row {
+    const json_t *record;
+    const char *phase;
+    double tokens, padded; /* of a sample */
+    double *ns, *ts;       /* samples: ns of a call, real tokens per second */
+    size_t count;
+    struct sm_summary time, rate, token;
+};
+
+static double number(const json_t *object, const char *key)
+{
+    const json_t *v = json_object_get(object, key);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static const char *text(const json_t *object, const char *key)
+{
+    const char *s = json_string_value(json_object_get(object, key));
+    return s ? s : "";
+}
+
+static void summarise_numbers(const json_t *array, struct sm_summary *summary)
+{
+    const size_t n = json_array_size(array);
+    double *values = malloc((n + 1) * sizeof *values);
+    for (size_t i = 0; values && i < n; i++) values[i] = json_number_value(json_array_get(array, i));
+    sm_summarise(values ? values : &(double){0}, values ? n : 0, summary);
+    free(values);
+}
+
+/* 0, or -1: not a record with samples. */
+static int row_read(struct row *row, const json_t *record)
+{
+    const json_t *samples = json_object_get(record, "samples");
+    memset(row, 0, sizeof *row);
+    row->record = record;
+    row->count = json_array_size(samples);
+    row->phase = text(record, "phase");
+    if (strcmp(text(record, "status"), "ok") || !row->count) return -1;
+    row->ns = malloc(row->count * sizeof *row->ns);
+    row->ts = malloc(row->count * sizeof *row->ts);
+    if (!row->ns || !row->ts) return -1;
+    row->tokens = strcmp(row->phase, "decode") ? number(record, "n_prompt") : 1;
+    row->padded = strcmp(row->phase, "decode") ? number(record, "bucket") : 1;
+    for (size_t i = 0; i < row->count; i++) {
+        row->ns[i] = json_number_value(json_array_get(samples, i));
+        row->ts[i] = row->tokens / row->ns[i] * 1e9;
+    }
+    sm_summarise(row->ns, row->count, &row->time);
+    sm_summarise(row->ts, row->count, &row->rate);
+    summarise_numbers(json_object_get(record, "token_ns"), &row->token);
+    return 0;
+}
+
+static void row_free(struct row *row)
+{
+    free(row->ns);
+    free(row->ts);
+}
+
+static json_t *json_number_or_null(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* The columns, in order: llama-bench's first, ours after them. */
+static json_t *row_json(const struct row *row)
+{
+    const json_t *r = row->record, *model = json_object_get(r, "model"), *build = json_object_get(r, "build"),
+                 *machine = json_object_get(r, "machine"), *memory = json_object_get(r, "memory");
+    const double ttft = strcmp(row->phase, "prefill") ? NAN : row->time.median * 1e-6;
+    json_t *o = json_pack(
+        "{s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "build_commit",
+        json_object_get(build, "commit"), "cpu_info", json_object_get(machine, "cpu"), "model_filename",
+        json_object_get(model, "file"), "model_type", json_object_get(model, "name"), "model_size",
+        json_object_get(model, "bytes"), "model_n_params", json_object_get(model, "parameters"), "n_threads",
+        json_object_get(r, "threads"), "type_k", json_object_get(r, "kv_type"), "type_v", json_object_get(r, "kv_type"),
+        "n_prompt", json_object_get(r, "n_prompt"), "n_gen", json_object_get(r, "n_gen"), "n_depth",
+        json_object_get(r, "n_depth"), "test_time", json_object_get(r, "started"));
+    json_object_set_new(o, "avg_ns", json_number_or_null(row->time.mean));
+    json_object_set_new(o, "stddev_ns", json_number_or_null(row->time.deviation));
+    json_object_set_new(o, "avg_ts", json_number_or_null(row->rate.mean));
+    json_object_set_new(o, "stddev_ts", json_number_or_null(row->rate.deviation));
+    json_object_set(o, "synthetic", json_object_get(model, "synthetic"));
+    json_object_set(o, "recipe", json_object_get(r, "recipe"));
+    json_object_set(o, "phase", json_object_get(r, "phase"));
+    json_object_set(o, "max_seq", json_object_get(r, "max_seq"));
+    json_object_set_new(o, "padded_ts", json_number_or_null(row->padded / row->time.median * 1e9));
+    json_object_set_new(o, "median_ts", json_number_or_null(row->rate.median));
+    json_object_set_new(o, "ttft_ms", json_number_or_null(ttft));
+    json_object_set_new(o, "token_p50_ms", json_number_or_null(row->token.median * 1e-6));
+    json_object_set_new(o, "token_p95_ms", json_number_or_null(row->token.p95 * 1e-6));
+    json_object_set_new(o, "token_p99_ms", json_number_or_null(row->token.p99 * 1e-6));
+    json_object_set(o, "load_s", json_object_get(r, "load_s"));
+    json_object_set(o, "pack_s", json_object_get(r, "pack_s"));
+    json_object_set(o, "peak_rss_bytes", json_object_get(memory, "peak_rss_bytes"));
+    json_object_set(o, "variant", json_object_get(r, "variant"));
+    return o;
+}
+
+static void print_scalar(const json_t *value, const char *quote, FILE *out)
+{
+    if (json_is_string(value)) {
+        fputs(quote, out);
+        for (const char *c = json_string_value(value); *c; c++) {
+            if (*c == *quote) fputs(quote, out); /* doubled in CSV and SQL alike */
+            fputc(*c == '\n' || *c == '\r' ? ' ' : *c, out);
+        }
+        fputs(quote, out);
+    } else if (json_is_integer(value)) {
+        fprintf(out, "%lld", (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        fprintf(out, "%.9g", json_real_value(value));
+    } else if (json_is_boolean(value)) {
+        fputs(json_is_true(value) ? "1" : "0", out);
+    } else if (*quote == '\'') {
+        fputs("NULL", out);
+    }
+}
+
+static void print_delimited(json_t *row, const char *quote, FILE *out)
+{
+    const char *key, *comma = "";
+    json_t *value;
+    json_object_foreach(row, key, value)
+    {
+        fputs(comma, out);
+        print_scalar(value, quote, out);
+        comma = *quote == '\'' ? ", " : ",";
+    }
+}
+
+static void print_names(json_t *row, const char *after, FILE *out)
+{
+    const char *key, *comma = "";
+    json_t *value;
+    json_object_foreach(row, key, value)
+    {
+        fprintf(out, "%s%s%s", comma, key, after);
+        comma = *after ? ", " : ",";
+    }
+}
+
+/* csv, json, jsonl and sql: the row as it is. `first` is set for the first one. */
+static void print_row(const struct row *row, enum sm_rows_format format, int first, FILE *out)
+{
+    json_t *o = row_json(row);
+    switch (format) {
+    case SM_ROWS_CSV:
+        if (first) {
+            print_names(o, "", out);
+            fputc('\n', out);
+        }
+        print_delimited(o, "\"", out);
+        fputc('\n', out);
+        break;
+    case SM_ROWS_SQL:
+        if (first) {
+            fputs("CREATE TABLE IF NOT EXISTS slotmark (", out);
+            print_names(o, " TEXT", out);
+            fputs(");\n", out);
+        }
+        fputs("INSERT INTO slotmark (", out);
+        print_names(o, "", out);
+        fputs(") VALUES (", out);
+        print_delimited(o, "'", out);
+        fputs(");\n", out);
+        break;
+    default:
+        json_object_set(o, "samples_ns", json_object_get(row->record, "samples"));
+        json_object_set(o, "steps", json_object_get(row->record, "steps"));
+        json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
+        if (format == SM_ROWS_JSONL) fputc('\n', out);
+    }
+    json_decref(o);
+}
+
+static void print_md_head(const json_t *record, FILE *out)
+{
+    const json_t *model = json_object_get(record, "model"), *machine = json_object_get(record, "machine");
+    fprintf(out, "%s%s, %.4g M parameters, %.3g MiB; %s; load %.2f s, pack %.2f s\n\n", text(model, "name"),
+            json_is_true(json_object_get(model, "synthetic")) ? " (SYNTHETIC WEIGHTS)" : "",
+            number(model, "parameters") * 1e-6, number(model, "bytes") / 0x1p20, text(machine, "cpu"),
+            number(record, "load_s"), number(record, "pack_s"));
+    fputs("| recipe | kv  | max_seq | threads | test         |           t/s | padded t/s | ms, median |    p95 |    "
+          "p99 |\n"
+          "|--------|-----|--------:|--------:|--------------|--------------:|-----------:|-----------:|-------:|------"
+          "-:|\n",
+          out);
+}
+
+static void print_md_row(const struct row *row, FILE *out)
+{
+    char test[32], rate[32], tail[2][16] = {"", ""};
+    const int decode = !strcmp(row->phase, "decode");
+    snprintf(test, sizeof test, decode ? "tg%.0f @ %.0f" : "pp%.0f",
+             decode ? number(row->record, "n_gen") : row->tokens, number(row->record, "n_depth"));
+    snprintf(rate, sizeof rate, isfinite(row->rate.deviation) ? "%.1f ± %.1f" : "%.1f", row->rate.mean,
+             row->rate.deviation);
+    const struct sm_summary *each = decode ? &row->token : &row->time;
+    if (decode) {
+        snprintf(tail[0], sizeof tail[0], "%.2f", each->p95 * 1e-6);
+        snprintf(tail[1], sizeof tail[1], "%.2f", each->p99 * 1e-6);
+    }
+    const int wide = strstr(rate, "±") != NULL; /* two bytes, one column */
+    fprintf(out, "| %-6s | %-3s | %7.0f | %7.0f | %-12s | %*s | %10.1f | %10.2f | %6s | %6s |\n",
+            text(row->record, "recipe"), text(row->record, "kv_type"), number(row->record, "max_seq"),
+            number(row->record, "threads"), test, 13 + wide, rate, row->padded / row->time.median * 1e9,
+            each->median * 1e-6, tail[0], tail[1]);
+}
+
+/* Where the time of the last record of each phase goes. */
+static void print_md_steps(const json_t *record, FILE *out)
+{
+    const json_t *steps = json_object_get(record, "steps");
+    double total = 0;
+    size_t i;
+    json_t *step;
+    json_array_foreach(steps, i, step) total += number(step, "ns");
+    if (!(total > 0)) return;
+    fprintf(out,
+            "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n| step            | share |       ms |\n"
+            "|-----------------|------:|---------:|\n",
+            !strcmp(text(record, "phase"), "decode") ? "a decoded token's time" : "the time of a prefill",
+            number(record, "max_seq"), text(record, "kv_type"), number(record, "threads"), total * 1e-6);
+    json_array_foreach(steps, i, step) fprintf(out, "| %-15s | %4.1f%% | %8.3f |\n", text(step, "label"),
+                                               100 * number(step, "ns") / total, number(step, "ns") * 1e-6);
+}
+
+/* By shape, then team, then phase: the order in which trials ran does not show. */
+static int by_shape(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    static const char *const keys[] = {"max_seq", "n_depth", "threads"};
+    int order = strcmp(text(x, "recipe"), text(y, "recipe"));
+    for (size_t i = 0; i < 3 && !order; i++) {
+        const double p = number(x, keys[i]), q = number(y, keys[i]);
+        order = (p > q) - (p < q);
+        if (i == 0 && !order) order = strcmp(text(x, "kv_type"), text(y, "kv_type"));
+        if (i == 0 && !order) order = strcmp(text(y, "phase"), text(x, "phase")); /* prefill first */
+    }
+    return order ? order : strcmp(text(x, "case"), text(y, "case"));
+}
+
+static void print_in_order(json_t **list, size_t count, enum sm_rows_format format, FILE *out)
+{
+    const json_t *last[2] = {NULL, NULL};
+    int printed = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct row row;
+        if (!row_read(&row, list[i])) {
+            last[!strcmp(row.phase, "decode")] = list[i];
+            if (format == SM_ROWS_MD) {
+                if (!printed) print_md_head(list[i], out);
+                print_md_row(&row, out);
+            } else {
+                if (format == SM_ROWS_JSON && printed) fputs(",\n ", out);
+                print_row(&row, format, !printed, out);
+            }
+            printed++;
+        }
+        row_free(&row);
+    }
+    if (format != SM_ROWS_MD) return;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text(list[i], "status"), "ok"))
+            fprintf(out, "%s: %s: %s\n", text(list[i], "status"), text(list[i], "case"), text(list[i], "why"));
+    for (int p = 0; p < 2; p++)
+        if (last[p]) print_md_steps(last[p], out);
+}
+
+void sm_rows_print(const json_t *records, enum sm_rows_format format, FILE *out)
+{
+    const size_t count = json_array_size(records);
+    json_t **list = malloc((count + 1) * sizeof *list);
+    for (size_t i = 0; list && i < count; i++) list[i] = json_array_get(records, i);
+    if (list) qsort(list, count, sizeof *list, by_shape);
+    if (format == SM_ROWS_JSON) fputs("[", out);
+    if (list) print_in_order(list, count, format, out);
+    if (format == SM_ROWS_JSON) fputs("]\n", out);
+    free(list);
+}

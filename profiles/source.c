@@ -1,0 +1,107 @@
+#include "source.h"
+
+#include <sha256.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define DEFAULT_FILE "SmolLM2-135M-Instruct.Q4_1.gguf"
+#define DEFAULT_SHAPE "smollm2-135m"
+
+/* As scripts/fetch-model picks it. */
+static int default_path(char *path, size_t bytes)
+{
+    const char *cache = getenv("SLOTMARK_CACHE"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n;
+    if (cache && *cache)
+        n = snprintf(path, bytes, "%s/%s", cache, DEFAULT_FILE);
+    else if (xdg && *xdg)
+        n = snprintf(path, bytes, "%s/slotmark/%s", xdg, DEFAULT_FILE);
+    else if (home && *home)
+        n = snprintf(path, bytes, "%s/.cache/slotmark/%s", home, DEFAULT_FILE);
+    else
+        return -1;
+    return n > 0 && (size_t)n < bytes && !access(path, R_OK) ? 0 : -1;
+}
+
+static int open_shape(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
+                      size_t why_bytes)
+{
+    struct sm_model_shape *shape = malloc(sizeof *shape);
+    if (!shape) {
+        snprintf(why, why_bytes, "there is no memory to read the shape '%s'", name);
+        return -1;
+    }
+    const uint64_t begin = sm_clock_ns();
+    int failed = sm_shape_load(shape, name, why, why_bytes);
+    if (!failed && !shape->runs) {
+        snprintf(why, why_bytes,
+                 "'%s' is a shape for kernel benchmarks (slotmark bench --shape-of %s); models of its "
+                 "architecture (%s) cannot be run",
+                 name, name, shape->arch);
+        failed = -1;
+    }
+    if (!failed) failed = sm_model_synthetic(&source->model, shape, format, seed, why, why_bytes);
+    if (!failed) {
+        source->model->open_s = (double)(sm_clock_ns() - begin) * 1e-9;
+        snprintf(source->name, sizeof source->name, "%s", shape->name);
+    }
+    free(shape);
+    return failed;
+}
+
+static int open_file(struct sm_source *source, const char *path, char *why, size_t why_bytes)
+{
+    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path, *dot = strrchr(stem, '.');
+    const int length = dot && dot > stem && strlen(dot) < 6 ? (int)(dot - stem) : (int)strlen(stem);
+    const uint64_t begin = sm_clock_ns();
+    if (sm_model_open(&source->model, path, why, why_bytes)) return -1;
+    source->model->open_s = (double)(sm_clock_ns() - begin) * 1e-9;
+    snprintf(source->name, sizeof source->name, "%.*s", length, stem);
+    if (!SHA256File(path, source->sha256)) source->sha256[0] = 0;
+    return 0;
+}
+
+int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
+                   size_t why_bytes)
+{
+    char path[4096];
+    memset(source, 0, sizeof *source);
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    if (name)
+        return sm_shape_exists(name) || !strpbrk(name, "/.") || (dot && !strcmp(dot, ".shape"))
+                   ? open_shape(source, name, format, seed, why, why_bytes)
+                   : open_file(source, name, why, why_bytes);
+    if (!default_path(path, sizeof path)) return open_file(source, path, why, why_bytes);
+    source->fallback = true;
+    return open_shape(source, DEFAULT_SHAPE, format, seed, why, why_bytes);
+}
+
+void sm_source_close(struct sm_source *source)
+{
+    sm_model_close(source->model);
+    memset(source, 0, sizeof *source);
+}
+
+json_t *sm_source_json(const struct sm_source *source)
+{
+    const struct sm_model *m = source->model;
+    const char *slash = m->file ? strrchr(m->file, '/') : NULL;
+    return json_pack("{s:s, s:s?, s:I, s:s?, s:s, s:f, s:b, s:s}", "name", source->name, "file",
+                     slash ? slash + 1 : m->file, "bytes", (json_int_t)m->bytes, "sha256",
+                     source->sha256[0] ? source->sha256 : NULL, "arch", m->shape.arch, "parameters", m->parameters,
+                     "synthetic", m->synthetic, "formats", m->formats);
+}
+
+void sm_source_describe(const struct sm_source *source, char *text, size_t bytes)
+{
+    const struct sm_model *m = source->model;
+    snprintf(text, bytes, "%s (%s), %.4g M parameters, %.3g MiB, tensors: %s%s", source->name, m->shape.arch,
+             m->parameters * 1e-6, (double)m->bytes / 0x1p20, m->formats,
+             source->fallback ? "; SYNTHETIC WEIGHTS: the default model is not in the cache (scripts/fetch-model)"
+             : m->synthetic   ? "; synthetic weights"
+                              : "");
+}

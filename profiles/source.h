@@ -1,0 +1,31 @@
+/* source.h - the model of a command line: a GGUF file, or the name of a shape with synthetic weights. */
+#ifndef SM_SOURCE_H
+#define SM_SOURCE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "model.h"
+
+struct sm_source {
+    struct sm_model *model; /* owned */
+    bool fallback;          /* the default model could not be had: these are synthetic weights of its shape */
+    char name[64];          /* the file's name without its ending, or the shape's */
+    char sha256[65];        /* of the file; "" for synthetic weights */
+};
+
+/* name NULL: the default model from the cache folder (scripts/fetch-model), or its shape with synthetic weights.
+ * The name of a shape of profiles/shapes is that shape; so is a file *.shape;
+ * any other name with '/' or '.' is a GGUF file. format: of synthetic weights.
+ * 0, or -1 and a sentence. */
+int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
+                   size_t why_bytes);
+void sm_source_close(struct sm_source *source); /* safe on a zeroed struct */
+
+/* The "model" object of a record, a new reference. */
+json_t *sm_source_json(const struct sm_source *source);
+
+/* One line for people: name, size, formats, and whether the weights are synthetic. */
+void sm_source_describe(const struct sm_source *source, char *text, size_t bytes);
+
+#endif

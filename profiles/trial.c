@@ -1,0 +1,249 @@
+#include "trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "clock.h"
+#include "witness.h"
+
+#define WARM_TOKENS 8
+
+/* What one trial measures, phase by phase. */
+struct series {
+    double *ns;       /* [reps]: prefill of a prompt; decode of a token, the mean of a repetition */
+    double *token_ns; /* [reps * gen], decode only */
+    struct sm_witnesses *witnesses;
+};
+
+const char *sm_trial_refuse(const struct sm_trial *t, char *why, size_t why_bytes)
+{
+    if (t->max_seq < 2)
+        snprintf(why, why_bytes, "max_seq %zu leaves no past slot: the least is 2", t->max_seq);
+    else if (t->prompt < 1)
+        snprintf(why, why_bytes, "a prompt needs at least one token");
+    else if (t->prompt > t->max_seq - 1)
+        snprintf(why, why_bytes, "a prompt of %zu tokens does not fit the %zu past slots of max_seq %zu", t->prompt,
+                 t->max_seq - 1, t->max_seq);
+    else if (t->prompt + t->gen > t->max_seq - 1)
+        snprintf(why, why_bytes,
+                 "a prompt of %zu and %zu generated tokens do not fit the %zu past slots of max_seq %zu", t->prompt,
+                 t->gen, t->max_seq - 1, t->max_seq);
+    else
+        return NULL;
+    return why;
+}
+
+double sm_trial_ops(const struct sm_model_shape *shape, enum sm_phase phase, size_t max_seq)
+{
+    struct sm_matmul_shape matmuls[SM_SHAPE_MAX_MATMULS];
+    const size_t count = sm_shape_matmuls(shape, matmuls, SM_SHAPE_MAX_MATMULS);
+    const double rows = phase == SM_PHASE_PREFILL ? (double)max_seq : 1;
+    const double head = (double)shape->vocab * (double)shape->hidden;
+    double linear = -head, attention = 0; /* the head runs on one row */
+    for (size_t i = 0; i < count; i++)
+        linear += (double)matmuls[i].count * (double)matmuls[i].out * (double)matmuls[i].in;
+    for (size_t l = 0; l < shape->layers; l++)
+        attention += 2.0 * (double)(shape->layer[l].heads * shape->layer[l].head_dim) * (double)max_seq;
+    return rows * (linear + attention) + head;
+}
+
+double sm_trial_estimate(const struct sm_trial *t, const struct sm_model_shape *shape)
+{
+    const double rate = 4e10 * (double)t->threads; /* multiply-adds a second: a middling machine */
+    const double prefill = sm_trial_ops(shape, SM_PHASE_PREFILL, t->max_seq) / rate;
+    const double decode = 8 * sm_trial_ops(shape, SM_PHASE_DECODE, t->max_seq) / rate; /* bound by memory */
+    return (double)(t->reps + 2) * (prefill + (double)t->gen * decode);
+}
+
+static int one_run(struct sm_session *s, struct sm_trial *t, size_t gen, struct series *prefill, struct series *decode,
+                   size_t rep, char *why, size_t why_bytes)
+{
+    if (prefill) sm_witnesses_sample_begin(prefill->witnesses);
+    uint64_t begin = sm_clock_ns();
+    if (sm_session_prefill(s, t->tokens, t->prompt, t->padding, why, why_bytes)) return -1;
+    uint64_t end = sm_clock_ns();
+    if (prefill) {
+        prefill->ns[rep] = (double)(end - begin);
+        sm_witnesses_sample_end(prefill->witnesses, prefill->ns[rep]);
+    }
+    t->generated[0] = sm_session_argmax(s);
+    if (decode && gen) sm_witnesses_sample_begin(decode->witnesses);
+    const uint64_t first = sm_clock_ns();
+    for (size_t i = 0; i < gen; i++) {
+        begin = sm_clock_ns();
+        if (sm_session_decode(s, t->generated[i], why, why_bytes)) return -1;
+        end = sm_clock_ns();
+        if (decode) decode->token_ns[rep * gen + i] = (double)(end - begin);
+        t->generated[i + 1] = sm_session_argmax(s);
+    }
+    if (decode && gen) {
+        const double elapsed = (double)(sm_clock_ns() - first);
+        decode->ns[rep] = elapsed / (double)gen;
+        sm_witnesses_sample_end(decode->witnesses, elapsed);
+    }
+    return 0;
+}
+
+static void add_steps(struct sm_record *record, const struct sm_step_times *times)
+{
+    if (!times || !times->runs) return;
+    const double runs = (double)times->runs;
+    uint64_t known = 0;
+    for (int l = 0; l < SM_LABELS; l++) {
+        if (!times->calls[l]) continue;
+        known += times->ns[l];
+        sm_record_add_step(record, sm_label_name((enum sm_label)l), (double)times->ns[l] / runs,
+                           (int64_t)(times->calls[l] / times->runs));
+    }
+    const double rest = times->elapsed_ns > known ? (double)(times->elapsed_ns - known) / runs : 0;
+    sm_record_add_step(record, "unexplained", rest, 1);
+}
+
+/* "matmul_w4g32_a8/avx2, ...": which implementation of each family ran. */
+static void add_variants(struct sm_record *record, const struct sm_session *s, enum sm_phase phase)
+{
+    struct sm_variant_use use[32];
+    char text[1024];
+    size_t count = sm_session_variants(s, phase, use, 32), used = 0;
+    if (count > 32) count = 32;
+    for (size_t i = 0; i < count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s/%s", i ? ", " : "", use[i].family->name,
+                                 use[i].variant->name);
+    sm_record_set_string(record, "variant", text);
+}
+
+static void describe(struct sm_record *record, const struct sm_trial *t, const struct sm_source *source,
+                     const struct sm_session *s, const struct sm_weights *weights, enum sm_phase phase)
+{
+    const struct sm_session_memory memory = sm_session_memory(s);
+    const int decode = phase == SM_PHASE_DECODE;
+    const double kv_bytes = (double)(sm_shape_kv_elements(&source->model->shape) * sm_kv_element_bytes(t->kv));
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    sm_record_set_json(record, "model", sm_source_json(source));
+    sm_record_set_string(record, "recipe", weights->recipe);
+    sm_record_set_string(record, "phase", sm_phase_name(phase));
+    sm_record_set_integer(record, "max_seq", (int64_t)t->max_seq);
+    sm_record_set_string(record, "kv_type", sm_kv_name(t->kv));
+    sm_record_set_integer(record, "bucket", decode ? 1 : (int64_t)t->max_seq);
+    sm_record_set_integer(record, "n_prompt", decode ? 0 : (int64_t)t->prompt);
+    sm_record_set_integer(record, "n_gen", decode ? (int64_t)t->gen : 0);
+    sm_record_set_integer(record, "n_depth", decode ? (int64_t)t->prompt : 0);
+    sm_record_set_string(record, "padding_side", t->padding == SM_PAD_LEFT ? "left" : "right");
+    sm_record_set_integer(record, "threads", (int64_t)t->threads);
+    sm_record_set_string(record, "cache_state", "hot");
+    sm_record_put_integer(record, "memory", "weights_bytes", (int64_t)memory.weights_bytes);
+    sm_record_put_integer(record, "memory", "cache_bytes", (int64_t)memory.cache_bytes);
+    sm_record_put_integer(record, "memory", "arena_bytes", (int64_t)memory.arena_bytes);
+    sm_record_put_integer(record, "memory", "peak_rss_bytes", (int64_t)usage.ru_maxrss * 1024);
+    sm_record_set_number(record, "load_s", source->model->open_s);
+    sm_record_set_number(record, "pack_s", weights->pack_s);
+    sm_record_set_number(record, "ops", sm_trial_ops(&source->model->shape, phase, t->max_seq));
+    sm_record_set_string(record, "ops_unit", "multiply-adds");
+    /* each packed weight once, and in decode the whole cache: the static shape reads all of it */
+    sm_record_set_number(record, "bytes",
+                         (double)memory.weights_bytes + (decode ? kv_bytes * (double)(t->max_seq - 1) : 0));
+    add_variants(record, s, phase);
+}
+
+static struct sm_record *result(const struct sm_trial *t, const struct sm_source *source, const struct sm_session *s,
+                                const struct sm_weights *weights, const char *case_id, enum sm_phase phase,
+                                const struct series *series)
+{
+    char id[512];
+    snprintf(id, sizeof id, "%s/%s", case_id, sm_phase_name(phase));
+    struct sm_record *record = sm_record_create("profile", id);
+    double *calls = malloc(t->reps * sizeof *calls);
+    if (!record || !calls) {
+        sm_record_destroy(record);
+        free(calls);
+        return NULL;
+    }
+    describe(record, t, source, s, weights, phase);
+    for (size_t r = 0; r < t->reps; r++) calls[r] = phase == SM_PHASE_DECODE ? (double)t->gen : 1;
+    sm_record_set_string(record, "unit", "ns");
+    sm_record_set_numbers(record, "samples", series->ns, t->reps);
+    sm_record_set_numbers(record, "iterations", calls, t->reps);
+    if (series->token_ns) sm_record_set_numbers(record, "token_ns", series->token_ns, t->reps * t->gen);
+    sm_record_set_json(record, "witnesses", sm_witnesses_json(series->witnesses));
+    add_steps(record, sm_session_times(s, phase));
+    free(calls);
+    return record;
+}
+
+static int series_create(struct series *s, size_t reps, size_t gen)
+{
+    s->ns = calloc(reps, sizeof *s->ns);
+    s->token_ns = gen ? calloc(reps * gen, sizeof *s->token_ns) : NULL;
+    s->witnesses = sm_witnesses_create(reps, SM_WITNESS_PROCESS);
+    return s->ns && (s->token_ns || !gen) && s->witnesses ? 0 : -1;
+}
+
+static void series_destroy(struct series *s)
+{
+    free(s->ns);
+    free(s->token_ns);
+    sm_witnesses_destroy(s->witnesses);
+}
+
+/* The timed repetitions: 0, 1 when interrupted, -1. */
+static int timed_runs(struct sm_session *s, struct sm_trial *t, struct series *prefill, struct series *decode,
+                      bool (*interrupted)(void), char *why, size_t why_bytes)
+{
+    if (one_run(s, t, t->gen < WARM_TOKENS ? t->gen : WARM_TOKENS, NULL, NULL, 0, why, why_bytes)) return -1;
+    sm_witnesses_begin(prefill->witnesses);
+    sm_witnesses_begin(decode->witnesses);
+    for (size_t r = 0; r < t->reps; r++) {
+        if (interrupted()) return 1;
+        if (one_run(s, t, t->gen, prefill, decode, r, why, why_bytes)) return -1;
+    }
+    sm_witnesses_end(prefill->witnesses);
+    sm_witnesses_end(decode->witnesses);
+    return 0;
+}
+
+int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struct sm_weights *weights,
+                 const char *case_id, bool (*interrupted)(void), struct sm_record *records[2], char *why,
+                 size_t why_bytes)
+{
+    struct sm_session_options options = {.max_seq = t->max_seq, .kv = t->kv, .threads = t->threads};
+    struct sm_session *session = NULL;
+    struct series prefill = {0}, decode = {0};
+    int outcome = -1;
+    records[0] = records[1] = NULL;
+    if (series_create(&prefill, t->reps, 0) || series_create(&decode, t->reps, t->gen)) {
+        snprintf(why, why_bytes, "there is no memory for %zu repetitions of %zu tokens", t->reps, t->gen);
+        goto done;
+    }
+    if (sm_session_create(&session, weights, &options, why, why_bytes)) goto done;
+    outcome = timed_runs(session, t, &prefill, &decode, interrupted, why, why_bytes);
+    if (outcome) goto done;
+
+    outcome = -1;
+    sm_session_destroy(session);
+    session = NULL;
+    options.clock_ns = sm_clock_ns;
+    if (sm_session_create(&session, weights, &options, why, why_bytes)) goto done;
+    if (one_run(session, t, t->gen < WARM_TOKENS ? t->gen : WARM_TOKENS, NULL, NULL, 0, why, why_bytes)) goto done;
+    sm_session_times_clear(session);
+    if (one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes)) goto done;
+
+    records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill);
+    if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode);
+    if (!records[0] || (t->gen && !records[1]))
+        snprintf(why, why_bytes, "there is no memory for the records of %s", case_id);
+    else
+        outcome = 0;
+done:
+    if (outcome)
+        for (int i = 0; i < 2; i++) {
+            sm_record_destroy(records[i]);
+            records[i] = NULL;
+        }
+    sm_session_destroy(session);
+    series_destroy(&prefill);
+    series_destroy(&decode);
+    return outcome;
+}

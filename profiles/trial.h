@@ -1,0 +1,38 @@
+/* trial.h - one measurement of a model: prefill and decode at one max_seq, KV type, team and prompt.
+ *
+ * The timed repetitions run with nothing attached. Step times and counters come from one more run of the same
+ * work, so that looking costs the samples nothing. */
+#ifndef SM_TRIAL_H
+#define SM_TRIAL_H
+
+#include <stdbool.h>
+
+#include "record.h"
+#include "run.h"
+#include "source.h"
+
+struct sm_trial {
+    size_t max_seq, prompt, gen, reps;
+    enum sm_kv_type kv;
+    size_t threads;
+    enum sm_padding padding;
+    const int32_t *tokens; /* [prompt] */
+    int32_t *generated;    /* [gen + 1], filled in: the greedy tokens, the prompt's own first */
+};
+
+/* NULL when such a trial has a meaning, else a sentence in `why`. */
+const char *sm_trial_refuse(const struct sm_trial *trial, char *why, size_t why_bytes);
+
+/* Seconds it will take, roughly. */
+double sm_trial_estimate(const struct sm_trial *trial, const struct sm_model_shape *shape);
+
+/* Multiply-adds of one call at the static shape (model-math: D.3): prefill of max_seq rows, or one decode. */
+double sm_trial_ops(const struct sm_model_shape *shape, enum sm_phase phase, size_t max_seq);
+
+/* Runs it. records: prefill and decode (NULL where gen is 0), owned by the caller. `interrupted` is asked between
+ * repetitions. 0; 1 when interrupted (no records); -1 and a sentence. */
+int sm_trial_run(struct sm_trial *trial, const struct sm_source *source, const struct sm_weights *weights,
+                 const char *case_id, bool (*interrupted)(void), struct sm_record *records[2], char *why,
+                 size_t why_bytes);
+
+#endif
