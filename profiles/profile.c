@@ -29,6 +29,8 @@ struct run {
         int recipe;
     } * trials;
     size_t trial_count;
+    struct sm_counted *counted[PROFILE_MOST_COUNTERS];
+    size_t counted_count;
     char out[4096]; /* the result file, once a case has run */
 };
 
@@ -127,7 +129,9 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
                                  .reps = (size_t)o->reps,
                                  .threads = (size_t)o->threads.value[t],
                                  .padding = o->padding ? SM_PAD_LEFT : SM_PAD_RIGHT,
-                                 .tokens = run->tokens};
+                                 .tokens = run->tokens,
+                                 .counted = run->counted,
+                                 .counted_count = run->counted_count};
         trial.prompt = run->token_count  ? run->token_count
                        : o->prompt.count ? (size_t)o->prompt.value[p]
                                          : standard_prompt(trial.max_seq);
@@ -155,6 +159,22 @@ static int prepare_tokens(struct run *run, char *why, size_t why_bytes)
     if (run->tokens) return 0;
     snprintf(why, why_bytes, "there is no memory for %lld tokens", (long long)most);
     return -1;
+}
+
+static int prepare_counters(struct run *run, char *why, size_t why_bytes)
+{
+    const struct sm_strings *names = &run->options.counters;
+    if (names->count == 1 && !strcmp(names->value[0], "none")) return 0;
+    for (size_t i = 0; i < names->count; i++) {
+        if (run->counted_count == PROFILE_MOST_COUNTERS) {
+            snprintf(why, why_bytes, "--counters takes at most %d groups", PROFILE_MOST_COUNTERS);
+            return -1;
+        }
+        struct sm_counted *counted = sm_counted_create(names->value[i], why, why_bytes);
+        if (!counted) return -1;
+        run->counted[run->counted_count++] = counted;
+    }
+    return 0;
 }
 
 static int collect(void *context, const json_t *record)
@@ -190,7 +210,9 @@ static int run_profile(struct run *run, const char *model, char *why, size_t why
         snprintf(why, why_bytes, "there is no memory for the list of trials");
         return 2;
     }
-    if (prepare_tokens(run, why, why_bytes) || add_trials(run, cases, why, why_bytes)) goto done;
+    if (prepare_tokens(run, why, why_bytes) || (!o->cases.dry_run && prepare_counters(run, why, why_bytes)) ||
+        add_trials(run, cases, why, why_bytes))
+        goto done;
     code = sm_cases_run(cases, &o->cases, run_case, run, why, why_bytes);
     if (code == 2 || o->cases.dry_run) goto done;
     if (run->out[0] && !access(run->out, R_OK)) {
@@ -219,6 +241,7 @@ int profile_main(int argc, char **argv)
     }
     if (code == 2) fprintf(stderr, "slotmark profile: %s\n", why);
     for (size_t i = 0; i < sizeof run->weights / sizeof *run->weights; i++) sm_weights_destroy(run->weights[i]);
+    for (size_t i = 0; i < run->counted_count; i++) sm_counted_destroy(run->counted[i]);
     sm_source_close(&run->source);
     free(run->tokens);
     free(run->trials);

@@ -109,6 +109,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
     if (cpus > 1) o->threads.value[o->threads.count++] = cpus;
     sm_parse_strings("f16", &o->kv, kv_types, why, why_bytes);
     sm_parse_strings("native", &o->recipes, NULL, why, why_bytes);
+    sm_parse_strings("core,software", &o->counters, NULL, why, why_bytes);
     const struct sm_argument options[] = {
         {"max-seq", 0, SM_ARGUMENT_LIST, &o->max_seq, NULL, "LIST",
          "static contexts, e.g. 512,2048 (default) or 256..4096*2"},
@@ -120,6 +121,8 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",
          "native (default): the file's formats; float: dequantised"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
+        {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST",
+         "groups of counters (default core,software; none: no pass)"},
         {"reps", 0, SM_ARGUMENT_INTEGER, &o->reps, NULL, "N", "timed repetitions (default 5)"},
         {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE",
          "prompt tokens as numbers (default: drawn from a seed)"},

@@ -8,11 +8,12 @@
 
 #define PROFILE_MOST_FORCED 32
 #define PROFILE_MOST_RECIPES 8
+#define PROFILE_MOST_COUNTERS 8
 
 struct profile_options {
     struct sm_case_options cases;
     struct sm_list max_seq, prompt, threads; /* prompt empty: half of max_seq, at most 512 */
-    struct sm_strings kv, recipes, variants;
+    struct sm_strings kv, recipes, variants, counters;
     int recipe_index[PROFILE_MOST_RECIPES];
     int64_t gen, reps, token_seed;
     bool gen_standard; /* gen was not given, and may be cut to fit */

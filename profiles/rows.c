@@ -220,6 +220,25 @@ static void print_md_row(const struct row *row, FILE *out)
             each->median * 1e-6, tail[0], tail[1]);
 }
 
+/* Counters with a value, and of the others the state and how many share it. */
+static void print_md_counters(const json_t *record, FILE *out)
+{
+    const json_t *counters = json_object_get(record, "counters");
+    size_t i;
+    json_t *c;
+    if (!json_array_size(counters)) return;
+    fprintf(out, "\nCounters of %s, the team's sum:\n",
+            !strcmp(text(record, "phase"), "decode") ? "a decoded token" : "a prefill");
+    json_array_foreach(counters, i, c)
+    {
+        if (json_is_number(json_object_get(c, "value")))
+            fprintf(out, "  %-18s %.6g %s (%s)\n", text(c, "name"), number(c, "value"),
+                    strcmp(text(c, "unit"), "1") ? text(c, "unit") : "", text(c, "provider"));
+        else
+            fprintf(out, "  %-18s      %s: %s\n", text(c, "name"), text(c, "state"), text(c, "why"));
+    }
+}
+
 /* Where the time of the last record of each phase goes. */
 static void print_md_steps(const json_t *record, FILE *out)
 {
@@ -277,7 +296,10 @@ static void print_in_order(json_t **list, size_t count, enum sm_rows_format form
         if (strcmp(text(list[i], "status"), "ok"))
             fprintf(out, "%s: %s: %s\n", text(list[i], "status"), text(list[i], "case"), text(list[i], "why"));
     for (int p = 0; p < 2; p++)
-        if (last[p]) print_md_steps(last[p], out);
+        if (last[p]) {
+            print_md_steps(last[p], out);
+            print_md_counters(last[p], out);
+        }
 }
 
 void sm_rows_print(const json_t *records, enum sm_rows_format format, FILE *out)

@@ -169,6 +169,7 @@ static struct sm_record *result(const struct sm_trial *t, const struct sm_source
     if (series->token_ns) sm_record_set_numbers(record, "token_ns", series->token_ns, t->reps * t->gen);
     sm_record_set_json(record, "witnesses", sm_witnesses_json(series->witnesses));
     add_steps(record, sm_session_times(s, phase));
+    for (size_t i = 0; i < t->counted_count; i++) sm_counted_record(t->counted[i], phase, record);
     free(calls);
     return record;
 }
@@ -204,6 +205,38 @@ static int timed_runs(struct sm_session *s, struct sm_trial *t, struct series *p
     return 0;
 }
 
+/* A session for one pass of the work with something attached; warm. NULL and a sentence. */
+static struct sm_session *observed(struct sm_trial *t, const struct sm_weights *weights,
+                                   struct sm_session_options options, char *why, size_t why_bytes)
+{
+    struct sm_session *session = NULL;
+    if (sm_session_create(&session, weights, &options, why, why_bytes)) return NULL;
+    if (!one_run(session, t, t->gen < WARM_TOKENS ? t->gen : WARM_TOKENS, NULL, NULL, 0, why, why_bytes))
+        return session;
+    sm_session_destroy(session);
+    return NULL;
+}
+
+/* A pass for each group that counts anything here. */
+static int count(struct sm_trial *t, const struct sm_weights *weights, struct sm_session_options options, char *why,
+                 size_t why_bytes)
+{
+    for (size_t i = 0; i < t->counted_count; i++) {
+        if (!sm_counted_worthwhile(t->counted[i])) continue;
+        if (sm_counted_reset(t->counted[i], t->threads)) {
+            snprintf(why, why_bytes, "there is no memory to count %zu threads", t->threads);
+            return -1;
+        }
+        options.hooks = sm_counted_hooks(t->counted[i]);
+        struct sm_session *session = observed(t, weights, options, why, why_bytes);
+        if (!session || sm_counted_reset(t->counted[i], t->threads)) return -1;
+        const int failed = one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes);
+        sm_session_destroy(session);
+        if (failed) return -1;
+    }
+    return 0;
+}
+
 int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struct sm_weights *weights,
                  const char *case_id, bool (*interrupted)(void), struct sm_record *records[2], char *why,
                  size_t why_bytes)
@@ -224,9 +257,10 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     outcome = -1;
     sm_session_destroy(session);
     session = NULL;
+    if (count(t, weights, options, why, why_bytes)) goto done;
     options.clock_ns = sm_clock_ns;
-    if (sm_session_create(&session, weights, &options, why, why_bytes)) goto done;
-    if (one_run(session, t, t->gen < WARM_TOKENS ? t->gen : WARM_TOKENS, NULL, NULL, 0, why, why_bytes)) goto done;
+    session = observed(t, weights, options, why, why_bytes);
+    if (!session) goto done;
     sm_session_times_clear(session);
     if (one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes)) goto done;
 

@@ -1,12 +1,13 @@
 /* trial.h - one measurement of a model: prefill and decode at one max_seq, KV type, team and prompt.
  *
- * The timed repetitions run with nothing attached. Step times and counters come from one more run of the same
- * work, so that looking costs the samples nothing. */
+ * The timed repetitions run with nothing attached. Step times come from one more run of the
+ * same work, and each group of counters from another one, so that looking costs the samples nothing. */
 #ifndef SM_TRIAL_H
 #define SM_TRIAL_H
 
 #include <stdbool.h>
 
+#include "counted.h"
 #include "record.h"
 #include "run.h"
 #include "source.h"
@@ -16,8 +17,10 @@ struct sm_trial {
     enum sm_kv_type kv;
     size_t threads;
     enum sm_padding padding;
-    const int32_t *tokens; /* [prompt] */
-    int32_t *generated;    /* [gen + 1], filled in: the greedy tokens, the prompt's own first */
+    const int32_t *tokens;             /* [prompt] */
+    int32_t *generated;                /* [gen + 1], filled in: the greedy tokens, the prompt's own first */
+    struct sm_counted *const *counted; /* [counted_count] groups to count, borrowed */
+    size_t counted_count;
 };
 
 /* NULL when such a trial has a meaning, else a sentence in `why`. */
