@@ -49,10 +49,11 @@ const struct sm_figure sm_figures[] = {
      "no step explains.",
      "panel panel_label bar bar_label label colour from to share ms total_ns case",
      "slotmark profile MODEL --max-seq 512,1024,2048", sm_figure_steps},
-    {"tokens", "Every token's time over one generation",
+    {"tokens", "Every token's time along the generation",
      "A static shape should give a flat band: the cost does not depend on how much is valid. Line: median. Dashed: "
      "95th percentile. Spikes are the machine, drifts are worth a look.",
-     KERNEL_COLUMNS "token token_ms median_ms p95_ms case", "slotmark profile MODEL --gen 128", sm_figure_tokens},
+     KERNEL_COLUMNS "generation token token_ms median_ms p95_ms case", "slotmark profile MODEL --gen 128",
+     sm_figure_tokens},
     {"ceilings", "What this machine can do at most",
      "The measured ceilings that shares are counted against: bytes per second by memory level, multiply-adds per "
      "core cycle by arithmetic scheme.",

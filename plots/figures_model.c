@@ -104,11 +104,11 @@ static void pick_max_seqs(struct sm_slice *slice)
 {
     double values[SM_SLICE_NAMES];
     struct sm_slice strict = sm_slice_copy(slice);
-    sm_slice_pick(&strict, "max_seq", "max_seq");
+    sm_slice_pick(&strict, "max_seq", "max_seq bucket"); /* the bucket of a prefill is max_seq */
     const int enough = sm_slice_values(&strict, "max_seq", values) == sm_slice_values(slice, "max_seq", values);
     slice->failed |= strict.failed;
     sm_slice_destroy(&strict);
-    sm_slice_pick(slice, "max_seq", enough ? "max_seq" : "max_seq bucket n_prompt n_depth");
+    sm_slice_pick(slice, "max_seq", enough ? "max_seq bucket" : "max_seq bucket n_prompt n_depth");
     sm_slice_sort(slice, "max_seq");
     size_t kept = 0;
     for (size_t i = 0; i < slice->count; i++) /* of equals, the longest prompt */
@@ -281,7 +281,7 @@ static int has_token_times(const struct sm_result *r)
     return json_array_size(json_object_get(r->json, "token_ns")) > 1;
 }
 
-/* One series: the tokens of a record in order, with their median and 95th percentile. */
+/* One series: the tokens of a record's generations in order, with their median and 95th percentile. */
 static void add_tokens(struct sm_drawing *d, const struct sm_result *r, int series)
 {
     const json_t *times = json_object_get(r->json, "token_ns");
@@ -305,11 +305,13 @@ static void add_tokens(struct sm_drawing *d, const struct sm_result *r, int seri
     snprintf(label, sizeof label, "%.0f thread%s: median %.3g ms, 95th percentile %.3g ms", threads,
              threads > 1 ? "s" : "", median, p95);
     sm_drawing_use(d, r);
+    const double gen = sm_result_number(r, "n_gen"); /* tokens of one generation; the array holds whole ones */
+    const size_t length = gen >= 1 && gen <= (double)n ? (size_t)gen : n;
     for (size_t i = 0; i < n; i++) {
         const double ns = json_number_value(json_array_get(times, i));
         if (ns > 0)
-            sm_table_row(&d->table, "isisggggs", 0, "", series, label, (double)i + 1, ns / 1e6, median, p95,
-                         sm_result_text(r, "case"));
+            sm_table_row(&d->table, "isisiggggs", 0, "", series, label, (int)(i / length) + 1, (double)(i % length) + 1,
+                         ns / 1e6, median, p95, sm_result_text(r, "case"));
     }
 }
 

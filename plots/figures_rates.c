@@ -88,9 +88,9 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
         }
         sm_slice_destroy(&curve);
     }
-    snprintf(d->subtitle, sizeof d->subtitle, "%s%s%s%s%s%sfastest variants; %.60s", *names.shapes[0] ? "attention: " : "",
-             names.shapes[0], *names.shapes[0] ? "; " : "", *names.shapes[1] ? "matmul: " : "", names.shapes[1],
-             *names.shapes[1] ? "; " : "", conditions);
+    snprintf(d->subtitle, sizeof d->subtitle, "%s%s%s%s%s%sfastest variants; %.60s",
+             *names.shapes[0] ? "attention: " : "", names.shapes[0], *names.shapes[0] ? "; " : "",
+             *names.shapes[1] ? "matmul: " : "", names.shapes[1], *names.shapes[1] ? "; " : "", conditions);
     d->table.failed |= all.failed;
     sm_slice_destroy(&all);
     return series ? 0 : -1;

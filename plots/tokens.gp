@@ -8,9 +8,10 @@ set ylabel "time of the token (ms)"
 stats data using (column("token")) nooutput
 set xrange [0:STATS_max + 1]
 set lmargin at screen 0.085; set rmargin at screen 0.97; set tmargin at screen panel_top + 0.03; set bmargin at screen 0.145
+first(s) = only(here(0, s) && column("generation") == 1, column("token"))
 plot for [s = 0:series - 1] data using (only(here(0, s), column("token"))):(column("token_ms")) \
         with points pt mark(s) ps 0.6 lc rgb light(s), \
-    for [s = 0:series - 1] data using (only(here(0, s), column("token"))):(column("median_ms")) \
+    for [s = 0:series - 1] data using (first(s)):(column("median_ms")) \
         with lines lw 2.2 lc rgb colour(s), \
-    for [s = 0:series - 1] data using (only(here(0, s), column("token"))):(column("p95_ms")) \
+    for [s = 0:series - 1] data using (first(s)):(column("p95_ms")) \
         with lines lw 1.5 dt 2 lc rgb colour(s)

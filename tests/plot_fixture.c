@@ -204,7 +204,7 @@ static void model_record(FILE *to, const char *phase, int max_seq, int threads, 
     emit(to, "profile", case_id,
          json_pack("{s:{s:s, s:b}, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:o, s:o, s:o}", "model", "name", "fixture-135m",
                    "synthetic", 1, "recipe", "native", "phase", phase, "max_seq", max_seq, "kv_type", "f16", "n_prompt",
-                   200, "n_gen", 128, "threads", threads, "samples", noisy(ns, 5), "steps",
+                   200, "n_gen", 64, "threads", threads, "samples", noisy(ns, 5), "steps",
                    steps_of(ns, attention_share), "token_ns", token_ns));
 }
 
