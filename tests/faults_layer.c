@@ -69,7 +69,7 @@ static void argmax_last_of_equals(const void *args, struct sm_part part)
     FAULT(type##_row##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->first = 0)                \
     FAULT(type##_last_block##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, part.row_end -= 8)    \
     FAULT(type##_one_more##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout,                         \
-          (a->first--, a->slot--, part.row_end++))                                                                     \
+          (a->x -= a->x_stride, a->slot--, part.row_end++))                                                            \
     FAULT(type##_column##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->x--)                   \
     FAULT(type##_head##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout,                             \
           a->head_stride = a->slots * a->head_dim)
