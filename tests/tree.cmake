@@ -5,6 +5,11 @@ add_test(NAME law COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/law ${PROJECT_SOURCE_DIR}
   ${PROJECT_BINARY_DIR}/kernels/CMakeFiles/slotmark_kernels.dir)
 add_test(NAME law_selftest COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/law_selftest ${PROJECT_SOURCE_DIR})
 
+if(NOT SM_SANITIZE)
+  add_test(NAME add_variant COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/add_variant ${PROJECT_SOURCE_DIR})
+  set_tests_properties(add_variant PROPERTIES LABELS slow)
+endif()
+
 # Each level that SLOTMARK_CPU can lower dispatch to, shortly: the test `variants` has run each variant at length.
 add_executable(test_dispatch dispatch.c)
 target_link_libraries(test_dispatch PRIVATE slotmark_kernels)
