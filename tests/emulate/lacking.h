@@ -153,7 +153,10 @@ SM_OP float sm_emulate_scalef(float a, float b)
         return a;                                                                                                      \
     }
 #undef _mm512_scalef_ps
+#undef _mm512_mask_scalef_ps
+#undef _mm512_maskz_scalef_ps
 SM_LANES_2(_mm512_scalef_ps, __m512, float, 16, sm_emulate_scalef(x[i], y[i]))
+SM_MASKED_2(_mm512, scalef_ps, ps, __mmask16, __m512)
 
 /* The sign of zero, which SIMDe drops or keeps where the instruction does not. */
 #undef _mm512_abs_ps
