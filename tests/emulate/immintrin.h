@@ -6,6 +6,7 @@
 #define SM_EMULATE_IMMINTRIN_H
 
 #define SIMDE_NO_NATIVE
+#define SIMDE_NO_INLINE
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
 #include <simde/x86/f16c.h>
