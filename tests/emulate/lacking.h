@@ -268,6 +268,24 @@ SM_MASKED_MEMORY(_mm, __m128, __mmask8, ps, float)
 SM_MASKED_MEMORY(_mm, __m128i, __mmask8, epi32, int32_t)
 SM_MASKED_MEMORY(_mm, __m128i, __mmask8, epi16, int16_t)
 SM_MASKED_MEMORY(_mm, __m128i, __mmask16, epi8, int8_t)
+/* The masks of AVX and AVX2 are the signs of a vector's lanes; SIMDe loads all lanes and then clears some. */
+#undef _mm256_maskload_ps
+#undef _mm256_maskload_epi32
+#undef _mm_maskload_ps
+#undef _mm_maskload_epi32
+#define SM_MASKLOAD(pre, t, V, M)                                                                                      \
+    SM_OP V pre##_maskload_##t(const void *p, M mask)                                                                  \
+    {                                                                                                                  \
+        int32_t m[sizeof mask / 4];                                                                                    \
+        __mmask8 k = 0;                                                                                                \
+        memcpy(m, &mask, sizeof m);                                                                                    \
+        for (size_t i = 0; i < sizeof m / 4; i++) k |= (__mmask8)((m[i] < 0) << i);                                    \
+        return pre##_maskz_loadu_##t(k, p);                                                                            \
+    }
+SM_MASKLOAD(_mm256, ps, __m256, __m256i)
+SM_MASKLOAD(_mm256, epi32, __m256i, __m256i)
+SM_MASKLOAD(_mm, ps, __m128, __m128i)
+SM_MASKLOAD(_mm, epi32, __m128i, __m128i)
 SM_OP void _mm512_mask_cvtepi32_storeu_epi8(void *p, __mmask16 k, __m512i a)
 {
     _mm_mask_storeu_epi8(p, k, _mm512_cvtepi32_epi8(a));
