@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "progress.h"
 
@@ -199,6 +200,32 @@ static int run_planned(const struct sm_case_plan *plan, const struct sm_case_opt
     return interrupted && code != 2 ? 130 : code;
 }
 
+/* Where the records go: the file named, COMMAND.jsonl in the folder named, the resumed file, or a new one. */
+static int result_path(const struct sm_case_options *options, char *path, size_t bytes, char *why, size_t why_bytes)
+{
+    const char *command = options->command ? options->command : "cases", *out = options->out;
+    const size_t length = out ? strlen(out) : 0;
+    if (out && length > 6 && !strcmp(out + length - 6, ".jsonl")) {
+        snprintf(path, bytes, "%s", out);
+    } else if (out) {
+        snprintf(path, bytes, "%s/%s.jsonl", out, command);
+        if (!access(path, F_OK) && !(options->resume && !strcmp(options->resume, path))) {
+            snprintf(why, why_bytes, "'%s' is there already; name another --out, or go on with --resume %s", path,
+                     path);
+            return -1;
+        }
+    } else if (options->resume) {
+        snprintf(path, bytes, "%s", options->resume);
+    } else {
+        char when[32];
+        const time_t seconds = time(NULL);
+        struct tm utc;
+        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
+        snprintf(path, bytes, "results/%s-%s/%s.jsonl", when, command, command);
+    }
+    return 0;
+}
+
 int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *options, sm_case_fn *run, void *context,
                  char *why, size_t why_bytes)
 {
@@ -210,14 +237,12 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
         sm_case_plan_free(&plan);
         return 0;
     }
-    char standard[128], when[32];
-    const time_t seconds = time(NULL);
-    struct tm utc;
-    strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
-    snprintf(standard, sizeof standard, "results/%s-%s.jsonl", options->command ? options->command : "cases", when);
-    struct sm_case_results results = {.out = options->out      ? options->out
-                                             : options->resume ? options->resume
-                                                               : standard};
+    char out[4096];
+    if (result_path(options, out, sizeof out, why, why_bytes)) {
+        sm_case_plan_free(&plan);
+        return 2;
+    }
+    struct sm_case_results results = {.out = out};
 
     struct sigaction action = {.sa_handler = on_signal}, before_int, before_term;
     sigemptyset(&action.sa_mask);

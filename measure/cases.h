@@ -27,7 +27,9 @@ struct sm_case {
 };
 
 struct sm_case_options {
-    const char *out;    /* result file; NULL: results/<command>-<time>.jsonl (resume's file when resuming) */
+    /* A file *.jsonl, appended to, or a folder for <command>.jsonl, which must not be there yet; NULL: the folder
+     * results/<time>-<command>, or resume's file when resuming. */
+    const char *out;
     bool dry_run;       /* list the cases and stop */
     double budget;      /* seconds; 0: no limit */
     const char *resume; /* result file whose finished cases are left out; NULL: none */
@@ -52,8 +54,8 @@ extern const char *const sm_case_orders[];
      SM_ARGUMENT_STRING,                                                                                                 \
      &(o)->out,                                                                                                          \
      NULL,                                                                                                               \
-     "FILE",                                                                                                             \
-     "result file, appended to (default: a new one in results/)"},                                                       \
+     "DIR",                                                                                                              \
+     "folder of the result file, or a file *.jsonl (default: new, in results/)"},                                        \
         {"dry-run", 0, SM_ARGUMENT_FLAG, &(o)->dry_run, NULL, NULL, "list the cases and the time they need, run none"},  \
         {"budget",                                                                                                       \
          0,                                                                                                              \

@@ -15,13 +15,13 @@
 
 #include "cases.h"
 
-static char out[] = "cases-XXXXXX", why[512];
+static char out[] = "cases-XXXXXX.jsonl", why[512];
 
 static int fresh_file(void **state)
 {
     (void)state;
-    strcpy(out, "cases-XXXXXX");
-    const int fd = mkstemp(out);
+    strcpy(out, "cases-XXXXXX.jsonl");
+    const int fd = mkstemps(out, 6);
     return fd < 0 ? -1 : close(fd);
 }
 
@@ -314,6 +314,28 @@ static void an_interruption_leaves_a_readable_file_and_130(void **state)
     sm_cases_destroy(cases);
 }
 
+static void a_folder_gets_a_file_named_after_the_command_once(void **state)
+{
+    (void)state;
+    struct sm_case_options o = quiet();
+    char folder[] = "cases-XXXXXX", file[64];
+    struct sm_cases *cases = make_cases(two, (const size_t[]){1, 1});
+    struct behaviour b = {0};
+    assert_non_null(mkdtemp(folder));
+    o.out = folder;
+    o.command = "trial";
+    snprintf(file, sizeof file, "%s/trial.jsonl", folder);
+    assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 0);
+    assert_int_equal(access(file, R_OK), 0);
+    assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 2);
+    assert_non_null(strstr(why, "is there already"));
+    o.resume = file;
+    assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 0);
+    unlink(file);
+    rmdir(folder);
+    sm_cases_destroy(cases);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fresh_file, remove_file)
@@ -327,6 +349,7 @@ int main(void)
         TEST(a_case_of_several_records_is_resumed_as_one),
         TEST(other_builds_and_other_cases_are_not_resumed),
         TEST(a_kill_loses_at_most_the_case_in_flight),
+        TEST(a_folder_gets_a_file_named_after_the_command_once),
         TEST(an_interruption_leaves_a_readable_file_and_130),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
