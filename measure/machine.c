@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #if defined(__x86_64__)
@@ -31,6 +32,7 @@ static void ask_hwloc(void)
 {
     struct sm_machine *m = &facts.machine;
     hwloc_topology_t t;
+    setenv("HWLOC_HIDE_ERRORS", "2", 0); /* without /sys it prints; what it could not see is null in the record */
     if (hwloc_topology_init(&t)) return;
     if (hwloc_topology_load(t) || !(facts.allowed = hwloc_bitmap_alloc())) {
         hwloc_topology_destroy(t);
