@@ -55,19 +55,26 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t 
     }
 }
 
-static void run(struct sm_session *s, enum sm_phase phase, const struct sm_call *call)
+/* The share of the calling thread of a team. */
+static void run_thread(struct sm_session *s, enum sm_phase phase)
 {
     const struct sm_run_hooks *hooks = &s->options.hooks;
+    const size_t thread = (size_t)omp_get_thread_num(), team = (size_t)omp_get_num_threads();
+    if (hooks->begin) hooks->begin(hooks->state, phase, thread);
+    walk(s, s->plan[phase], thread, team, &s->times[phase]);
+    if (hooks->end) hooks->end(hooks->state, phase, thread);
+}
+
+static void run(struct sm_session *s, enum sm_phase phase, const struct sm_call *call)
+{
     struct sm_step_times *times = &s->times[phase];
-    struct sm_plan *plan = s->plan[phase];
     const uint64_t since = s->options.clock_ns ? s->options.clock_ns() : 0;
-    sm_plan_set(plan, call);
+    sm_plan_set(s->plan[phase], call);
+    if (s->options.threads == 1) { /* no region: for a team of one, LLVM's OpenMP allocates at each */
+        run_thread(s, phase);
+    } else {
 #pragma omp parallel num_threads((int)s->options.threads)
-    {
-        const size_t thread = (size_t)omp_get_thread_num(), team = (size_t)omp_get_num_threads();
-        if (hooks->begin) hooks->begin(hooks->state, phase, thread);
-        walk(s, plan, thread, team, times);
-        if (hooks->end) hooks->end(hooks->state, phase, thread);
+        run_thread(s, phase);
     }
     if (s->options.clock_ns) times->elapsed_ns += s->options.clock_ns() - since;
     times->runs++;
