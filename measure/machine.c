@@ -106,6 +106,8 @@ static void describe(void)
     put_count("cores", (size_t)m->cores);
     put_count("threads", (size_t)m->threads);
     put_text("smt", sm_fact_line("/sys/devices/system/cpu/smt/control", text, sizeof text));
+    put_text("openmp_wait_policy", getenv("OMP_WAIT_POLICY"));
+    put_text("openmp_spin_count", getenv("GOMP_SPINCOUNT"));
     put_text("isa", sm_machine_isa());
     put("features", sm_fact_features());
     put_count("l1d_bytes", m->l1d_bytes);
