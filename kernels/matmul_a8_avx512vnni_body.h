@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
             }
         }
     }
-    const __mmask16 mask = a->out - o >= SM_TILE ? 0xffff : (__mmask16)((1u << (a->out - o)) - 1);
+    const __mmask16 mask = (__mmask16)(a->out - o >= SM_TILE ? 0xffff : (1u << (a->out - o)) - 1);
     for (size_t i = 0; i < rows; i++) {
         const size_t at = (r + i) * a->y_stride + o;
         if (a->bias) y[i] = _mm512_add_ps(y[i], _mm512_maskz_loadu_ps(mask, a->bias + o));

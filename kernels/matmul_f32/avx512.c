@@ -16,7 +16,7 @@ static inline void store(const struct sm_matmul_f32 *a, size_t r, size_t o, __m5
 {
     if (o >= a->out) return;
     const size_t left = a->out - o, at = r * a->y_stride + o;
-    const __mmask16 mask = left < 16 ? (__mmask16)((1u << left) - 1) : 0xffff;
+    const __mmask16 mask = (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff);
     if (a->bias) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, a->bias + o));
     if (a->residual) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, a->residual + at));
     _mm512_mask_storeu_ps(a->y + at, mask, y);
