@@ -44,8 +44,9 @@ static inline float vnni_planes(int8_t *planes, int32_t begin[2], const float *q
         _mm_storeu_si128((__m128i *)(planes + 2 * d), _mm_unpacklo_epi32(h, l));
         _mm_storeu_si128((__m128i *)(planes + 2 * d + 16), _mm_unpackhi_epi32(h, l));
     }
-    begin[0] = -128 * _mm512_reduce_add_epi32(high_sum);
-    begin[1] = -128 * _mm512_reduce_add_epi32(low_sum);
+    /* unsigned, so that a query that is no number gives a wrong answer and not an undefined one */
+    begin[0] = (int32_t)(0u - 128u * (uint32_t)_mm512_reduce_add_epi32(high_sum));
+    begin[1] = (int32_t)(0u - 128u * (uint32_t)_mm512_reduce_add_epi32(low_sum));
     return largest / 32512;
 }
 
