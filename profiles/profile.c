@@ -98,7 +98,8 @@ static size_t standard_prompt(size_t max_seq)
     return half < 1 ? 1 : half > 512 ? 512 : half;
 }
 
-static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_trial *trial, int recipe)
+static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_trial *trial, int recipe,
+                     const struct sm_trial_speed *speed)
 {
     struct trial_case *tc = &run->trials[run->trial_count++];
     char id[384];
@@ -106,7 +107,7 @@ static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_tr
     snprintf(id, sizeof id, "%s/%s/max_seq=%zu,kv=%s,prompt=%zu,gen=%zu/t%zu", run->source.name,
              sm_recipe_name((size_t)recipe), trial->max_seq, sm_kv_name(trial->kv), trial->prompt, trial->gen,
              trial->threads);
-    return sm_cases_add(cases, id, "profile", sm_trial_estimate(trial, &run->source.model->shape), tc);
+    return sm_cases_add(cases, id, "profile", sm_trial_estimate(trial, &run->source.model->shape, speed), tc);
 }
 
 static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t why_bytes)
@@ -118,6 +119,11 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
     if (!run->trials) {
         snprintf(why, why_bytes, "there is no memory for %zu trials", most);
         return -1;
+    }
+    struct sm_trial_speed speed[PROFILE_MOST_RECIPES];
+    for (size_t r = 0; r < o->recipes.count; r++) {
+        const struct sm_weights *weights = weights_for(run, o->recipe_index[r], why, why_bytes);
+        if (!weights || sm_trial_probe(weights, &speed[r], why, why_bytes)) return -1;
     }
     for (size_t i = 0; i < most; i++) {
         size_t rest = i;
@@ -138,7 +144,7 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
         if (!o->prompt.count && !run->token_count && trial.prompt + trial.gen > trial.max_seq - 1 && o->gen_standard)
             trial.gen = trial.max_seq - 1 - trial.prompt;
         sm_kv_named(o->kv.value[k], &trial.kv);
-        if (add_trial(run, cases, &trial, o->recipe_index[r])) {
+        if (add_trial(run, cases, &trial, o->recipe_index[r], &speed[r])) {
             snprintf(why, why_bytes, "a trial is asked for twice (max_seq %zu, %zu threads)", trial.max_seq,
                      trial.threads);
             return -1;

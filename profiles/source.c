@@ -70,11 +70,13 @@ int sm_source_open(struct sm_source *source, const char *name, enum sm_format fo
 {
     char path[4096];
     memset(source, 0, sizeof *source);
-    const char *dot = name ? strrchr(name, '.') : NULL;
-    if (name)
-        return sm_shape_exists(name) || !strpbrk(name, "/.") || (dot && !strcmp(dot, ".shape"))
-                   ? open_shape(source, name, format, seed, why, why_bytes)
-                   : open_file(source, name, why, why_bytes);
+    if (name) {
+        const char *dot = strrchr(name, '.');
+        const bool shape_file = dot && !strcmp(dot, ".shape");
+        const bool shape_name = !strchr(name, '/') && (!dot || sm_shape_exists(name));
+        return shape_file || shape_name ? open_shape(source, name, format, seed, why, why_bytes)
+                                        : open_file(source, name, why, why_bytes);
+    }
     if (!default_path(path, sizeof path)) return open_file(source, path, why, why_bytes);
     source->fallback = true;
     return open_shape(source, DEFAULT_SHAPE, format, seed, why, why_bytes);

@@ -49,12 +49,35 @@ double sm_trial_ops(const struct sm_model_shape *shape, enum sm_phase phase, siz
     return rows * (linear + attention) + head;
 }
 
-double sm_trial_estimate(const struct sm_trial *t, const struct sm_model_shape *shape)
+#define PROBE_MAX_SEQ 64
+
+int sm_trial_probe(const struct sm_weights *weights, struct sm_trial_speed *speed, char *why, size_t why_bytes)
 {
-    const double rate = 4e10 * (double)t->threads; /* multiply-adds a second: a middling machine */
-    const double prefill = sm_trial_ops(shape, SM_PHASE_PREFILL, t->max_seq) / rate;
-    const double decode = 8 * sm_trial_ops(shape, SM_PHASE_DECODE, t->max_seq) / rate; /* bound by memory */
-    return (double)(t->reps + 2) * (prefill + (double)t->gen * decode);
+    const struct sm_session_options options = {.max_seq = PROBE_MAX_SEQ, .kv = SM_KV_F16, .threads = 1};
+    static const int32_t tokens[PROBE_MAX_SEQ / 2];
+    struct sm_session *s = NULL;
+    if (sm_session_create(&s, weights, &options, why, why_bytes)) return -1;
+    int failed = 0;
+    for (int turn = 0; turn < 2 && !failed; turn++) { /* the second one counts */
+        const uint64_t begin = sm_clock_ns();
+        failed = sm_session_prefill(s, tokens, PROBE_MAX_SEQ / 2, SM_PAD_RIGHT, why, why_bytes);
+        const uint64_t middle = sm_clock_ns();
+        if (!failed) failed = sm_session_decode(s, 0, why, why_bytes);
+        const struct sm_model_shape *shape = &weights->model->shape;
+        speed->prefill = sm_trial_ops(shape, SM_PHASE_PREFILL, PROBE_MAX_SEQ) / (double)(middle - begin) * 1e9;
+        speed->decode = sm_trial_ops(shape, SM_PHASE_DECODE, PROBE_MAX_SEQ) / (double)(sm_clock_ns() - middle) * 1e9;
+    }
+    sm_session_destroy(s);
+    return failed ? -1 : 0;
+}
+
+double sm_trial_estimate(const struct sm_trial *t, const struct sm_model_shape *shape,
+                         const struct sm_trial_speed *speed)
+{
+    const double prefill = sm_trial_ops(shape, SM_PHASE_PREFILL, t->max_seq) / speed->prefill;
+    const double decode = sm_trial_ops(shape, SM_PHASE_DECODE, t->max_seq) / speed->decode;
+    /* beside the repetitions: a warm-up, the step times, some groups of counters */
+    return ((double)t->reps + 3) * (prefill + (double)t->gen * decode) / (double)t->threads;
 }
 
 static int one_run(struct sm_session *s, struct sm_trial *t, size_t gen, struct series *prefill, struct series *decode,
@@ -205,36 +228,24 @@ static int timed_runs(struct sm_session *s, struct sm_trial *t, struct series *p
     return 0;
 }
 
-/* A session for one pass of the work with something attached; warm. NULL and a sentence. */
-static struct sm_session *observed(struct sm_trial *t, const struct sm_weights *weights,
-                                   struct sm_session_options options, char *why, size_t why_bytes)
-{
-    struct sm_session *session = NULL;
-    if (sm_session_create(&session, weights, &options, why, why_bytes)) return NULL;
-    if (!one_run(session, t, t->gen < WARM_TOKENS ? t->gen : WARM_TOKENS, NULL, NULL, 0, why, why_bytes))
-        return session;
-    sm_session_destroy(session);
-    return NULL;
-}
-
 /* A pass for each group that counts anything here. */
 static int count(struct sm_trial *t, const struct sm_weights *weights, struct sm_session_options options, char *why,
                  size_t why_bytes)
 {
-    for (size_t i = 0; i < t->counted_count; i++) {
+    int failed = 0;
+    for (size_t i = 0; i < t->counted_count && !failed; i++) {
+        struct sm_session *session = NULL;
         if (!sm_counted_worthwhile(t->counted[i])) continue;
         if (sm_counted_reset(t->counted[i], t->threads)) {
             snprintf(why, why_bytes, "there is no memory to count %zu threads", t->threads);
             return -1;
         }
         options.hooks = sm_counted_hooks(t->counted[i]);
-        struct sm_session *session = observed(t, weights, options, why, why_bytes);
-        if (!session || sm_counted_reset(t->counted[i], t->threads)) return -1;
-        const int failed = one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes);
+        failed = sm_session_create(&session, weights, &options, why, why_bytes) ||
+                 one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes);
         sm_session_destroy(session);
-        if (failed) return -1;
     }
-    return 0;
+    return failed ? -1 : 0;
 }
 
 int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struct sm_weights *weights,
@@ -259,9 +270,7 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     session = NULL;
     if (count(t, weights, options, why, why_bytes)) goto done;
     options.clock_ns = sm_clock_ns;
-    session = observed(t, weights, options, why, why_bytes);
-    if (!session) goto done;
-    sm_session_times_clear(session);
+    if (sm_session_create(&session, weights, &options, why, why_bytes)) goto done;
     if (one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes)) goto done;
 
     records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill);

@@ -26,8 +26,18 @@ struct sm_trial {
 /* NULL when such a trial has a meaning, else a sentence in `why`. */
 const char *sm_trial_refuse(const struct sm_trial *trial, char *why, size_t why_bytes);
 
-/* Seconds it will take, roughly. */
-double sm_trial_estimate(const struct sm_trial *trial, const struct sm_model_shape *shape);
+/* What one thread does on this machine: multiply-adds a second. */
+struct sm_trial_speed {
+    double prefill, decode;
+};
+
+/* Measures it on the smallest of contexts, in a few hundredths of a second for a small model. 0, or -1 and a sentence.
+ */
+int sm_trial_probe(const struct sm_weights *weights, struct sm_trial_speed *speed, char *why, size_t why_bytes);
+
+/* Seconds that a trial will take, roughly. */
+double sm_trial_estimate(const struct sm_trial *trial, const struct sm_model_shape *shape,
+                         const struct sm_trial_speed *speed);
 
 /* Multiply-adds of one call at the static shape (model-math: D.3): prefill of max_seq rows, or one decode. */
 double sm_trial_ops(const struct sm_model_shape *shape, enum sm_phase phase, size_t max_seq);
