@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "ceilings.h"
-#include "machine.h"
 
 #define REPEATS_MOST 2
 
@@ -29,19 +28,6 @@ void sm_rates_destroy(struct sm_rates *rates)
 {
     for (size_t t = 0; rates && t <= SM_TEAM_MOST; t++) free(rates->team[t].ceilings);
     free(rates);
-}
-
-/* The level whose bandwidth binds a call that touches so many bytes over and over. A set up to twice a level's size
- * still hits it often, so the boundary is drawn there: a share may be understated, never a rate called impossible
- * because part of it came from nearer. */
-static const char *level_of(double bytes, double threads)
-{
-    const struct sm_machine *m = sm_machine();
-    const double sizes[] = {(double)m->l1d_bytes * threads, (double)m->l2_bytes * threads, (double)m->l3_bytes};
-    static const char *const names[] = {"l1", "l2", "l3"};
-    for (size_t i = 0; i < 3; i++)
-        if (sizes[i] > 0 && bytes <= 2 * sizes[i]) return names[i];
-    return "dram";
 }
 
 /* How the family moves its bytes, mostly. */
@@ -135,7 +121,7 @@ static struct sm_share judge(const struct sm_ceilings *ceilings, const struct sm
 {
     static const char *const kinds[] = {"read", "write", "copy"};
     const double seconds = call->ns * 1e-9, threads = (double)c->threads;
-    const char *level = level_of(call->working_set, threads);
+    const char *level = sm_ceilings_level(call->working_set, (int)threads);
     const double rate = c->workload->bytes(&c->shape) / seconds;
     double most = NAN, arithmetic_share = NAN, arithmetic_most = NAN;
     char name[32], memory[32];

@@ -231,6 +231,16 @@ const struct sm_ceiling *sm_ceiling_named(const struct sm_ceilings *ceilings, co
     return NULL;
 }
 
+const char *sm_ceilings_level(double bytes, int threads)
+{
+    const struct sm_machine *m = sm_machine();
+    const double sizes[] = {(double)m->l1d_bytes * threads, (double)m->l2_bytes * threads, (double)m->l3_bytes};
+    static const char *const names[] = {"l1", "l2", "l3"};
+    for (size_t i = 0; i < 3; i++)
+        if (sizes[i] > 0 && bytes <= 2 * sizes[i]) return names[i];
+    return "dram";
+}
+
 void sm_ceilings_record(const struct sm_ceilings *ceilings, struct sm_record *record)
 {
     for (size_t i = 0; ceilings && i < ceilings->count; i++) {

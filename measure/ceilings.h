@@ -51,6 +51,11 @@ const struct sm_ceilings *sm_ceilings(int threads);
 /* NULL: no such name, or no value. */
 const struct sm_ceiling *sm_ceiling_named(const struct sm_ceilings *ceilings, const char *name);
 
+/* The level whose bandwidth binds a team that touches so many bytes over and over: "l1", "l2", "l3", "dram". A set up
+ * to twice a level's size still hits it often, so the boundary is drawn there: a share may be understated, never a
+ * rate called impossible because part of it came from nearer. */
+const char *sm_ceilings_level(double bytes, int threads);
+
 /* Adds all that have a value to a record. */
 void sm_ceilings_record(const struct sm_ceilings *ceilings, struct sm_record *record);
 

@@ -69,6 +69,14 @@ static void row_free(struct row *row)
     free(row->ts);
 }
 
+/* Bytes a second as a share of the ceiling that binds; NAN where none does. */
+static double limit_share(const struct row *row)
+{
+    const json_t *ceilings = json_object_get(row->record, "ceilings");
+    const json_t *binding = json_object_get(ceilings, text(row->record, "binding_ceiling"));
+    return number(row->record, "bytes") / (row->time.median * 1e-9) / number(binding, "value");
+}
+
 static json_t *json_number_or_null(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
@@ -102,6 +110,8 @@ static json_t *row_json(const struct row *row)
     json_object_set_new(o, "token_p50_ms", json_number_or_null(row->token.median * 1e-6));
     json_object_set_new(o, "token_p95_ms", json_number_or_null(row->token.p95 * 1e-6));
     json_object_set_new(o, "token_p99_ms", json_number_or_null(row->token.p99 * 1e-6));
+    json_object_set_new(o, "limit_share", json_number_or_null(limit_share(row)));
+    json_object_set(o, "binding_ceiling", json_object_get(r, "binding_ceiling"));
     json_object_set(o, "load_s", json_object_get(r, "load_s"));
     json_object_set(o, "pack_s", json_object_get(r, "pack_s"));
     json_object_set(o, "peak_rss_bytes", json_object_get(memory, "peak_rss_bytes"));
@@ -193,10 +203,10 @@ static void print_md_head(const json_t *record, FILE *out)
             json_is_true(json_object_get(model, "synthetic")) ? " (SYNTHETIC WEIGHTS)" : "",
             number(model, "parameters") * 1e-6, number(model, "bytes") / 0x1p20, text(machine, "cpu"),
             number(record, "load_s"), number(record, "pack_s"));
-    fputs("| recipe | kv  | max_seq | threads | test         |           t/s | padded t/s | ms, median |    p95 |    "
-          "p99 |\n"
-          "|--------|-----|--------:|--------:|--------------|--------------:|-----------:|-----------:|-------:|------"
-          "-:|\n",
+    fputs("| recipe | kv  | max_seq | threads | test         |           t/s | padded t/s | ms, median |    p95 "
+          "|    p99 | % of limit    |\n"
+          "|--------|-----|--------:|--------:|--------------|--------------:|-----------:|-----------:|-------:"
+          "|-------:|---------------|\n",
           out);
 }
 
@@ -213,11 +223,14 @@ static void print_md_row(const struct row *row, FILE *out)
         snprintf(tail[0], sizeof tail[0], "%.2f", each->p95 * 1e-6);
         snprintf(tail[1], sizeof tail[1], "%.2f", each->p99 * 1e-6);
     }
+    char limit[48] = "";
+    if (isfinite(limit_share(row)))
+        snprintf(limit, sizeof limit, "%3.0f %s", 100 * limit_share(row), text(row->record, "binding_ceiling"));
     const int wide = strstr(rate, "±") != NULL; /* two bytes, one column */
-    fprintf(out, "| %-6s | %-3s | %7.0f | %7.0f | %-12s | %*s | %10.1f | %10.2f | %6s | %6s |\n",
+    fprintf(out, "| %-6s | %-3s | %7.0f | %7.0f | %-12s | %*s | %10.1f | %10.2f | %6s | %6s | %-13s |\n",
             text(row->record, "recipe"), text(row->record, "kv_type"), number(row->record, "max_seq"),
             number(row->record, "threads"), test, 13 + wide, rate, row->padded / row->time.median * 1e9,
-            each->median * 1e-6, tail[0], tail[1]);
+            each->median * 1e-6, tail[0], tail[1], limit);
 }
 
 /* Counters with a value, and of the others the state and how many share it. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "ceilings.h"
 #include "clock.h"
 #include "witness.h"
 
@@ -137,6 +138,18 @@ static void add_variants(struct sm_record *record, const struct sm_session *s, e
     sm_record_set_string(record, "variant", text);
 }
 
+/* Decoding reads the weights and the cache once a token: the level that holds them sets its limit. */
+static void add_ceilings(struct sm_record *record, const struct sm_trial *t, enum sm_phase phase, double bytes)
+{
+    char name[32];
+    const struct sm_ceilings *ceilings = sm_ceilings((int)t->threads);
+    if (!ceilings) return;
+    sm_ceilings_record(ceilings, record);
+    snprintf(name, sizeof name, "%s_read", sm_ceilings_level(bytes, (int)t->threads));
+    if (phase == SM_PHASE_DECODE && sm_ceiling_named(ceilings, name))
+        sm_record_set_string(record, "binding_ceiling", name);
+}
+
 static void describe(struct sm_record *record, const struct sm_trial *t, const struct sm_source *source,
                      const struct sm_session *s, const struct sm_weights *weights, enum sm_phase phase)
 {
@@ -166,8 +179,9 @@ static void describe(struct sm_record *record, const struct sm_trial *t, const s
     sm_record_set_number(record, "ops", sm_trial_ops(&source->model->shape, phase, t->max_seq));
     sm_record_set_string(record, "ops_unit", "multiply-adds");
     /* each packed weight once, and in decode the whole cache: the static shape reads all of it */
-    sm_record_set_number(record, "bytes",
-                         (double)memory.weights_bytes + (decode ? kv_bytes * (double)(t->max_seq - 1) : 0));
+    const double bytes = (double)memory.weights_bytes + (decode ? kv_bytes * (double)(t->max_seq - 1) : 0);
+    sm_record_set_number(record, "bytes", bytes);
+    add_ceilings(record, t, phase, bytes);
     add_variants(record, s, phase);
 }
 
