@@ -229,7 +229,7 @@ static void tires(const void *args, struct sm_part part)
     static size_t calls;
     const struct sm_matmul_f32 *a = args;
     sm_matmul_f32_ref(args, part);
-    if (++calls > 50) a->y[0] += 1;
+    if (++calls > 2) a->y[0] += 1;
 }
 
 /* Its answer is right for what it made of its input, so only the look at the operands can see it. */
