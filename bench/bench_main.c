@@ -13,6 +13,7 @@
 #include "cases.h"
 #include "cpu.h"
 #include "gbench.h"
+#include "guard.h"
 #include "machine.h"
 #include "sweep.h"
 #include "timed.h"
@@ -301,6 +302,7 @@ int bench_main(int argc, char **argv)
 {
     char why[PATH_BYTES + 256] = "", cleared[512];
     const size_t strays = sm_gbench_clear_environment(cleared, sizeof cleared);
+    sm_guarded_loosen();
     struct options *o = calloc(1, sizeof *o);
     struct sm_cases *cases = sm_cases_create();
     struct sm_bench_cases list = {0};

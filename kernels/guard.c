@@ -7,12 +7,19 @@
 #define GUARD_BYTE 0xa5
 #define GUARD_BYTES 256 /* before the buffer; a multiple of every alignment below it is kept by rounding */
 
+static size_t slack;
+
+void sm_guarded_loosen(void)
+{
+    slack = SM_GUARD_SLACK;
+}
+
 int sm_guarded_create(struct sm_guarded *g, size_t bytes, size_t align)
 {
     memset(g, 0, sizeof *g);
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     if (bytes > SIZE_MAX / 2) return -1;
-    const size_t room = (bytes + align - 1) / align * align;
+    const size_t room = (bytes + slack + align - 1) / align * align;
     const size_t body = (room + GUARD_BYTES + page - 1) / page * page;
     uint8_t *map = mmap(NULL, body + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) return -1;

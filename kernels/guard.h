@@ -15,6 +15,12 @@ struct sm_guarded {
     size_t map_bytes;
 };
 
+/* From here on, buffers end `SM_GUARD_SLACK` guard bytes before the inaccessible page instead of against it: for
+ * timing. A masked load that reaches into such a page is legal and right, and takes hundreds of cycles, which no caller
+ * whose arrays lie in the middle of memory would ever pay. Not for several threads at once. */
+#define SM_GUARD_SLACK 128
+void sm_guarded_loosen(void);
+
 /* align is a power of two up to 4096. Contents are zero. 0 on success, -1 when there is no memory. */
 int sm_guarded_create(struct sm_guarded *g, size_t bytes, size_t align);
 
