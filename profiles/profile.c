@@ -68,6 +68,7 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
     if (sm_trial_refuse(&tc->trial, why, why_bytes)) {
         struct sm_record *record = sm_record_create("profile", c->id);
         if (!record) return SM_CASE_BROKEN;
+        sm_trial_label(record, &tc->trial, &run->source, sm_recipe_name((size_t)tc->recipe));
         sm_record_fail(record, "skipped", why);
         sm_case_result(results, record);
         return SM_CASE_DONE;

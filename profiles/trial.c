@@ -150,6 +150,20 @@ static void add_ceilings(struct sm_record *record, const struct sm_trial *t, enu
         sm_record_set_string(record, "binding_ceiling", name);
 }
 
+void sm_trial_label(struct sm_record *record, const struct sm_trial *t, const struct sm_source *source,
+                    const char *recipe)
+{
+    sm_record_set_json(record, "model", sm_source_json(source));
+    sm_record_set_string(record, "recipe", recipe);
+    sm_record_set_integer(record, "max_seq", (int64_t)t->max_seq);
+    sm_record_set_string(record, "kv_type", sm_kv_name(t->kv));
+    sm_record_set_integer(record, "n_prompt", (int64_t)t->prompt);
+    sm_record_set_integer(record, "n_gen", (int64_t)t->gen);
+    sm_record_set_string(record, "padding_side", t->padding == SM_PAD_LEFT ? "left" : "right");
+    sm_record_set_integer(record, "threads", (int64_t)t->threads);
+    sm_record_set_string(record, "cache_state", "hot");
+}
+
 static void describe(struct sm_record *record, const struct sm_trial *t, const struct sm_source *source,
                      const struct sm_session *s, const struct sm_weights *weights, enum sm_phase phase)
 {
@@ -158,18 +172,12 @@ static void describe(struct sm_record *record, const struct sm_trial *t, const s
     const double kv_bytes = (double)(sm_shape_kv_elements(&source->model->shape) * sm_kv_element_bytes(t->kv));
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    sm_record_set_json(record, "model", sm_source_json(source));
-    sm_record_set_string(record, "recipe", weights->recipe);
+    sm_trial_label(record, t, source, weights->recipe);
     sm_record_set_string(record, "phase", sm_phase_name(phase));
-    sm_record_set_integer(record, "max_seq", (int64_t)t->max_seq);
-    sm_record_set_string(record, "kv_type", sm_kv_name(t->kv));
     sm_record_set_integer(record, "bucket", decode ? 1 : (int64_t)t->max_seq);
     sm_record_set_integer(record, "n_prompt", decode ? 0 : (int64_t)t->prompt);
     sm_record_set_integer(record, "n_gen", decode ? (int64_t)t->gen : 0);
     sm_record_set_integer(record, "n_depth", decode ? (int64_t)t->prompt : 0);
-    sm_record_set_string(record, "padding_side", t->padding == SM_PAD_LEFT ? "left" : "right");
-    sm_record_set_integer(record, "threads", (int64_t)t->threads);
-    sm_record_set_string(record, "cache_state", "hot");
     sm_record_put_integer(record, "memory", "weights_bytes", (int64_t)memory.weights_bytes);
     sm_record_put_integer(record, "memory", "cache_bytes", (int64_t)memory.cache_bytes);
     sm_record_put_integer(record, "memory", "arena_bytes", (int64_t)memory.arena_bytes);

@@ -26,6 +26,10 @@ struct sm_trial {
 /* NULL when such a trial has a meaning, else a sentence in `why`. */
 const char *sm_trial_refuse(const struct sm_trial *trial, char *why, size_t why_bytes);
 
+/* What is known of a trial before it runs: model, shape and team; what it would generate, for a refused one. */
+void sm_trial_label(struct sm_record *record, const struct sm_trial *trial, const struct sm_source *source,
+                    const char *recipe);
+
 /* What one thread does on this machine: multiply-adds a second. */
 struct sm_trial_speed {
     double prefill, decode;
