@@ -1,4 +1,5 @@
 /* slotmark: a thin dispatcher. Each command is a main of its own, in its own room. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +65,17 @@ static void settle_waiting(char **argv)
     execv("/proc/self/exe", argv);
 }
 
-int main(int argc, char **argv)
+/* Where a standard stream is closed, the next file opened would take its number, and what is printed would end up in
+ * that file: in a result file, say. Opened for reading, the number is taken and writing to it still fails. */
+static void occupy_standard_streams(void)
+{
+    int fd;
+    do fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= 2);
+    if (fd > 2) close(fd);
+}
+
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         print_help(stdout);
@@ -89,4 +100,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(name, commands[i].name)) return commands[i].main(argc - 1, argv + 1);
     return unknown(name);
+}
+
+int main(int argc, char **argv)
+{
+    occupy_standard_streams();
+    const int code = run(argc, argv);
+    if (!fflush(stdout) && !ferror(stdout)) return code;
+    fprintf(stderr, "slotmark: standard output could not be written to its end\n");
+    return code ? code : 2;
 }
