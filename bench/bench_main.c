@@ -18,7 +18,8 @@
 #include "sweep.h"
 #include "timed.h"
 
-#define PATH_BYTES 1024
+#define PATH_BYTES 4096
+#define NOT_GIVEN INT64_MIN
 
 static const char *const kv_names[] = {"f32", "f16", "i8", NULL};
 
@@ -72,7 +73,7 @@ static int settle(struct options *o, char *why, size_t why_bytes)
     if (o->flags.min_time > 0) o->min_time = o->flags.min_time;
     if (o->flags.repetitions) o->repetitions = (int64_t)o->flags.repetitions;
     if (o->min_time == 0) o->min_time = o->full ? 0.02 : 0.004;
-    if (o->repetitions == 0) o->repetitions = o->full ? 11 : 5;
+    if (o->repetitions == NOT_GIVEN) o->repetitions = o->full ? 11 : 5;
     if (!(o->min_time > 0 && o->min_time <= 60)) {
         snprintf(why, why_bytes, "--min-time must be above 0 and at most 60 seconds");
         return -1;
@@ -171,13 +172,23 @@ static int make_folder(const char *path, char *why, size_t why_bytes)
 static int open_out(struct options *o, char *why, size_t why_bytes)
 {
     char folder[PATH_BYTES - 64];
+    const char *given = o->cases.resume ? o->cases.resume : o->cases.out;
+    if ((given && strlen(given) >= sizeof folder) || (o->flags.out && strlen(o->flags.out) >= sizeof o->json)) {
+        snprintf(why, why_bytes, "the path of the results is too long");
+        return -1;
+    }
     if (o->cases.resume) {
+        struct stat info;
         const char *slash = strrchr(o->cases.resume, '/');
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->cases.resume) : 1,
                  slash ? o->cases.resume : ".");
         snprintf(o->out, sizeof o->out, "%s", o->cases.resume);
         if (access(o->out, R_OK | W_OK)) {
             snprintf(why, why_bytes, "resuming '%.900s': %s", o->out, strerror(errno));
+            return -1;
+        }
+        if (!stat(o->out, &info) && !S_ISREG(info.st_mode)) {
+            snprintf(why, why_bytes, "resuming '%.900s': it is no file of results", o->out);
             return -1;
         }
     } else {
@@ -311,7 +322,7 @@ int bench_main(int argc, char **argv)
         complain("no memory");
         goto out;
     }
-    *o = (struct options){.seed = 1, .cases = SM_CASE_OPTIONS, .cleared = cleared};
+    *o = (struct options){.repetitions = NOT_GIVEN, .seed = 1, .cases = SM_CASE_OPTIONS, .cleared = cleared};
     o->cases.command = "bench";
     const int read = read_options(o, argc, argv, why, sizeof why);
     if (read > 0) code = 0;

@@ -10,7 +10,11 @@ static int set_value(const struct sm_argument *a, const char *text, char *why, s
 {
     switch (a->kind) {
     case SM_ARGUMENT_FLAG: *(bool *)a->target = true; return 0;
-    case SM_ARGUMENT_STRING: *(const char **)a->target = text; return 0;
+    case SM_ARGUMENT_STRING:
+        *(const char **)a->target = text;
+        if (*text) return 0;
+        snprintf(why, why_bytes, "its value is empty"); /* of a variable that is not set, most likely */
+        return -1;
     case SM_ARGUMENT_STRINGS: return sm_parse_strings(text, a->target, a->choices, why, why_bytes);
     case SM_ARGUMENT_INTEGER: return sm_parse_integer(text, a->target, why, why_bytes);
     case SM_ARGUMENT_NUMBER: return sm_parse_number(text, a->target, why, why_bytes);
@@ -136,7 +140,7 @@ static void wrap(const char *text, int indent, FILE *out)
 {
     int column = indent;
     while (*text) {
-        const int word = (int)strcspn(text, " ");
+        const int word = (int)strcspn(text, " \n");
         if (column > indent && column + 1 + word > SCREEN) {
             fprintf(out, "\n%*s", indent, "");
             column = indent;
@@ -148,7 +152,7 @@ static void wrap(const char *text, int indent, FILE *out)
         fprintf(out, "%.*s", word, text);
         column += word;
         text += word;
-        text += strspn(text, " ");
+        text += strspn(text, " \n");
     }
     fputc('\n', out);
 }

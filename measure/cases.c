@@ -208,6 +208,10 @@ static int result_path(const struct sm_case_options *options, char *path, size_t
     if (out && length > 6 && !strcmp(out + length - 6, ".jsonl")) {
         snprintf(path, bytes, "%s", out);
     } else if (out) {
+        if (length + strlen(command) + sizeof "/.jsonl" > bytes) {
+            snprintf(why, why_bytes, "the path of the results is too long");
+            return -1;
+        }
         snprintf(path, bytes, "%s/%s.jsonl", out, command);
         if (!access(path, F_OK) && !(options->resume && !strcmp(options->resume, path))) {
             snprintf(why, why_bytes, "'%s' is there already; name another --out, or go on with --resume %s", path,

@@ -48,6 +48,7 @@ int sm_parse_size(const char *text, int64_t *bytes, char *why, size_t why_bytes)
     char *end;
     if (!isdigit((unsigned char)*text)) return bad(why, why_bytes, text, "a size such as 4096, 64K or 2GiB");
     double v = strtod(text, &end);
+    if (strpbrk(text, "xX")) return bad(why, why_bytes, text, "a size such as 4096, 64K or 2GiB"); /* no hexadecimal */
     for (size_t i = 0; units[i]; i++, v *= 1024) {
         const size_t n = strlen(units[i]);
         if (strncasecmp(end, units[i], n)) continue;
@@ -83,7 +84,8 @@ int sm_parse_duration(const char *text, double *seconds, char *why, size_t why_b
         total += v * units[u].seconds;
         p = end + strlen(units[u].name);
     } while (*p);
-    if (!isfinite(total)) return bad(why, why_bytes, text, "a time such as 90s, 3m or 1h30m");
+    if (!isfinite(total) || total <= 0 || strpbrk(text, "xX")) /* hexadecimal is for strtod only */
+        return bad(why, why_bytes, text, "a time such as 90s, 3m or 1h30m");
     *seconds = total;
     return 0;
 }

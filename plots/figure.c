@@ -57,7 +57,7 @@ const struct sm_figure sm_figures[] = {
     {"ceilings", "What this machine can do at most",
      "The measured ceilings that shares are counted against: bytes per second by memory level, multiply-adds per "
      "core cycle by arithmetic scheme.",
-     "panel panel_label bar name value unit threads", "slotmark ceilings", sm_figure_ceilings},
+     "panel panel_label bar name value unit threads", "slotmark bench --group matmul", sm_figure_ceilings},
 };
 const size_t sm_figure_count = sizeof sm_figures / sizeof *sm_figures;
 

@@ -24,8 +24,8 @@ static void usage(FILE *to)
 {
     fputs("usage: slotmark plot [options] RESULTS...\n"
           "\n"
-          "Draws figures from result files (.jsonl, or folders that hold them), writes the tables they were drawn\n"
-          "from beside them, and an index.html that explains each.\n"
+          "Draws figures from result files (.jsonl, or folders that hold them), writes the tables they were\n"
+          "drawn from beside them, and an index.html that explains each.\n"
           "\n"
           "  --out DIR         where to (default: figures/ beside the first result file)\n"
           "  --only FIGURE     draw this one only; may be given again\n"
@@ -88,8 +88,9 @@ static int parse(struct options *o, int argc, char **argv)
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
     char sentence[256];
+    opterr = 0;
     optind = 0; /* glibc: start anew, whoever parsed before */
-    for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) switch (c) {
+    for (int c; (c = getopt_long(argc, argv, ":h", longs, NULL)) != -1;) switch (c) {
         case 'o': o->out = optarg; break;
         case 't': o->templates = optarg; break;
         case 'd': o->data = 1; break;
@@ -107,7 +108,10 @@ static int parse(struct options *o, int argc, char **argv)
             }
             snprintf(sentence, sizeof sentence, "no figure is named \"%.100s\": see slotmark plot --list", optarg);
             return fail(sentence);
-        default: return 2; /* getopt has said what */
+        default:
+            snprintf(sentence, sizeof sentence, "option '%.60s' %s: see slotmark plot --help", argv[optind - 1],
+                     c == ':' ? "needs a value" : "is unknown, ambiguous or takes no value");
+            return fail(sentence);
         }
     if (optind == argc) return fail("no result file given: see slotmark plot --help");
     return -1;

@@ -10,6 +10,7 @@
 #define MOST_MAX_SEQ 1048576
 #define MOST_THREADS 1024
 #define STANDARD_GEN 64
+#define NOT_GIVEN INT64_MIN
 
 static int64_t usable_cpus(void)
 {
@@ -64,9 +65,9 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
         check_range("prompt-len", &o->prompt, 1, MOST_MAX_SEQ, why, why_bytes) ||
         check_range("threads", &o->threads, 1, MOST_THREADS, why, why_bytes))
         return -1;
-    o->gen_standard = o->gen < 0;
+    o->gen_standard = o->gen == NOT_GIVEN;
     if (o->gen_standard) o->gen = STANDARD_GEN;
-    if (o->gen > MOST_MAX_SEQ || o->reps < 1 || o->reps > 10000) {
+    if (o->gen < 0 || o->gen > MOST_MAX_SEQ || o->reps < 1 || o->reps > 10000) {
         snprintf(why, why_bytes, "--gen goes from 0 to %d and --reps from 1 to 10000", MOST_MAX_SEQ);
         return -1;
     }
@@ -101,7 +102,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
     *o = (struct profile_options){.cases = SM_CASE_OPTIONS,
                                   .max_seq = SM_LIST(512, 2048),
                                   .threads = SM_LIST(1),
-                                  .gen = -1,
+                                  .gen = NOT_GIVEN,
                                   .reps = 5,
                                   .token_seed = 1,
                                   .synthetic_name = "Q4_0"};

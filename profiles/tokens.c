@@ -42,8 +42,12 @@ int sm_tokens_read(const char *path, size_t vocab, int32_t **tokens, size_t *cou
         }
         list[n++] = (int32_t)value;
     }
-    if (ferror(in) || !feof(in) || !n) {
-        snprintf(why, why_bytes, "'%s' %s", path, n ? "could not be read to its end" : "holds no token");
+    if (ferror(in)) {
+        snprintf(why, why_bytes, "cannot read the tokens of '%s' to their end", path);
+        goto fail;
+    }
+    if (!n) {
+        snprintf(why, why_bytes, "'%s' holds no token", path);
         goto fail;
     }
     fclose(in);

@@ -65,10 +65,11 @@ static void durations_and_sizes(void **state)
         assert_int_equal(sm_parse_size(sizes[i].text, &bytes, why, sizeof why), 0);
         assert_int_equal(bytes, sizes[i].bytes);
     }
-    for (const char *const *bad = (const char *const[]){"", "s", "3x", "-3s", "3m4", "1e999s", "inf", "nan", NULL};
+    for (const char *const *bad =
+             (const char *const[]){"", "s", "3x", "-3s", "3m4", "1e999s", "inf", "nan", "0", "0s", "0x10", NULL};
          *bad; bad++)
         if (!sm_parse_duration(*bad, &seconds, why, sizeof why)) fail_msg("accepted '%s'", *bad);
-    for (const char *const *bad = (const char *const[]){"", "K", "3X", "-3", "1e30", "3KK", NULL}; *bad; bad++)
+    for (const char *const *bad = (const char *const[]){"", "K", "3X", "-3", "1e30", "3KK", "0x10", NULL}; *bad; bad++)
         if (!sm_parse_size(*bad, &bytes, why, sizeof why)) fail_msg("accepted '%s'", *bad);
     double number;
     int64_t integer;

@@ -53,13 +53,14 @@ static void help_is_a_screen(void **state)
     assert_fits(100, 40);
     assert_int_equal(slotmark("--help"), 0);
     assert_says("doctor");
-    for (const char *const *name = (const char *const[]){"list", "doctor", NULL}; *name; name++) {
+    for (const char *const *name = (const char *const[]){"list", "doctor", "bench", "profile", "plot", NULL}; *name;
+         name++) {
         char arguments[64];
         snprintf(arguments, sizeof arguments, "%s --help", *name);
         assert_int_equal(slotmark(arguments), 0);
         assert_says("usage: slotmark");
         assert_says("example:");
-        assert_fits(100, 40);
+        assert_fits(100, 50);
     }
     assert_int_equal(slotmark("--version"), 0);
     assert_says("slotmark 0.1");
@@ -80,6 +81,39 @@ static void mistakes_get_a_sentence_and_2(void **state)
     assert_int_equal(slotmark("list 2>&1"), 2);
     assert_says("SLOTMARK_CPU");
     unsetenv("SLOTMARK_CPU");
+}
+
+static void values_that_mean_nothing_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments, *sentence;
+    } bad[] = {{"bench --out '' --dry-run", "--out: its value is empty"},
+               {"bench --dim '' --dry-run", "--dim: its value is empty"},
+               {"bench --budget 0 --dry-run", "--budget: '0' is not a time"},
+               {"bench --min-time 0x10 --dry-run", "--min-time: '0x10' is not a time"},
+               {"bench --reps 0 --dry-run", "--reps must be 1 to 1000, not 0"},
+               {"bench --resume / --dry-run", "cannot read results from '/'"},
+               {"bench --resume /", "resuming '/'"},
+               {"profile smollm2-135m --gen -5 --dry-run", "--gen goes from 0"},
+               {"profile smollm2-135m --tokens / --dry-run", "cannot read the tokens of '/'"},
+               {"plot --nosuch", "slotmark plot: option '--nosuch' is unknown"},
+               {"plot --out", "slotmark plot: option '--out' needs a value"}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "%s 2>&1", bad[i].arguments);
+        assert_int_equal(slotmark(line), 2);
+        assert_says(bad[i].sentence);
+    }
+}
+
+static void lost_output_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark("list 2>&1 >/dev/full"), 2);
+    assert_says("standard output could not be written");
+    assert_int_equal(slotmark("--version 2>&1 >&-"), 2);
+    assert_says("standard output could not be written");
 }
 
 static void list_shows_families_and_what_dispatch_takes(void **state)
@@ -142,6 +176,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_is_a_screen),
         cmocka_unit_test(mistakes_get_a_sentence_and_2),
+        cmocka_unit_test(values_that_mean_nothing_are_refused),
+        cmocka_unit_test(lost_output_is_told),
         cmocka_unit_test(list_shows_families_and_what_dispatch_takes),
         cmocka_unit_test(doctor_gives_every_counter_one_state),
     };
