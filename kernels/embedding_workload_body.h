@@ -135,21 +135,4 @@ static double bytes(const struct sm_shape *s)
     return 4 * (ops(s) + rows) + rows * (double)row_bytes((size_t)s->dim[SM_EMBEDDING_COLS]);
 }
 
-static size_t footprint(const struct sm_shape *s)
-{
-    return (size_t)bytes(s);
-}
-
-const struct sm_workload EMBEDDING_WORKLOAD = {
-    .family = EMBEDDING_FAMILY,
-    .refuse = refuse,
-    .create = create,
-    .prepare = prepare,
-    .error = error,
-    .damage = damage,
-    .ops = ops,
-    .bytes = bytes,
-    .ops_unit = "elements",
-    .footprint = footprint,
-    .destroy = destroy,
-};
+SM_ROWS_WORKLOAD(EMBEDDING_WORKLOAD, EMBEDDING_FAMILY, refuse);

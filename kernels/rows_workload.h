@@ -1,4 +1,4 @@
-/* rows_workload.h - matrices of floats as guarded operands, and the judging of one float. For workloads only.
+/* rows_workload.h - matrices of floats as guarded operands, and what workloads on them share. For workloads only.
  *
  * Random operands lie densely and 64-byte aligned, as in a model. The other regimes have odd strides, whose gaps
  * hold poison that no kernel may touch, and begin at any multiple of four bytes. */
@@ -15,6 +15,7 @@
 struct sm_rows {
     struct sm_guarded memory;
     size_t rows, cols, stride; /* in floats */
+    uint64_t hash;             /* of an input, once sealed */
 };
 
 static inline float *sm_rows_at(const struct sm_rows *m, size_t r)
@@ -60,6 +61,48 @@ static inline int sm_rows_intact(const struct sm_rows *m)
     return 0;
 }
 
+/* Remembers what an input holds, once it is filled. */
+static inline void sm_rows_seal(struct sm_rows *m)
+{
+    m->hash = sm_guarded_hash(&m->memory);
+}
+
+/* 0 when a sealed input is as it was, and so is what lies around it. */
+static inline int sm_rows_changed(const struct sm_rows *m)
+{
+    return sm_rows_intact(m) || sm_guarded_hash(&m->memory) != m->hash;
+}
+
+/* The operands of a kernel that turns x into y of the same size, where y may be x. */
+struct sm_rows_pair {
+    struct sm_rows x, y;
+    int in_place; /* not in the random regime, whose runs repeat */
+};
+
+/* p is zeroed. 0 on success, -1 when there is no memory; to be destroyed in both cases. */
+static inline int sm_rows_pair_create(struct sm_rows_pair *p, size_t rows, size_t cols, enum sm_regime regime,
+                                      uint64_t seed)
+{
+    p->in_place = regime != SM_REGIME_RANDOM && seed % 2;
+    if (sm_rows_create(&p->x, rows, cols, regime, seed)) return -1;
+    return sm_rows_create(&p->y, rows, cols, regime, seed / 2);
+}
+
+/* The x that the kernel is to read; y holds a copy of x when it is that, else poison. */
+static inline const struct sm_rows *sm_rows_pair_prepare(struct sm_rows_pair *p)
+{
+    sm_rows_poison(&p->y);
+    if (!p->in_place) return &p->x;
+    sm_rows_copy(&p->y, &p->x);
+    return &p->y;
+}
+
+static inline void sm_rows_pair_destroy(struct sm_rows_pair *p)
+{
+    sm_rows_destroy(&p->x);
+    sm_rows_destroy(&p->y);
+}
+
 /* The step between the judged columns of row r: all of the first and the last row, and everything in a matrix of
  * up to 2^27 elements; else a sample. */
 static inline size_t sm_rows_judged_step(const struct sm_rows *m, size_t r)
@@ -75,6 +118,15 @@ static inline double sm_judge(float got, double exact, double tolerance, enum sm
     const double off = fabs((double)got - exact);
     if (regime == SM_REGIME_EXACT || !(off < INFINITY)) return INFINITY;
     return off / tolerance;
+}
+
+/* The first of the largest of x. */
+static inline size_t sm_rows_largest(const float *x, size_t cols)
+{
+    size_t best = 0;
+    for (size_t c = 1; c < cols; c++)
+        if (x[c] > x[best]) best = c;
+    return best;
 }
 
 /* Magnitudes that kernels get wrong, each with either sign: zeros, denormals, ties, and `largest`. */
@@ -93,5 +145,32 @@ static inline uint16_t sm_random_half(enum sm_regime regime, struct sm_random *r
     if (regime == SM_REGIME_EXTREME) return (bits & 0x7c00) == 0x7c00 ? bits & 0x83ff : bits;
     return (uint16_t)((bits & 0x83ff) | (7 + sm_random_below(r, 8)) << 10);
 }
+
+static inline const char *sm_refuse_nothing(const struct sm_shape *shape)
+{
+    (void)shape;
+    return NULL;
+}
+
+/* Defines the workload `symbol` of the family `name` whose file has create, prepare, error, damage, ops, bytes and
+ * destroy; ops counts elements, and an instance holds what one call moves. */
+#define SM_ROWS_WORKLOAD(symbol, name, refuse_)                                                                        \
+    static size_t footprint(const struct sm_shape *shape)                                                              \
+    {                                                                                                                  \
+        return (size_t)bytes(shape);                                                                                   \
+    }                                                                                                                  \
+    const struct sm_workload symbol = {                                                                                \
+        .family = name,                                                                                                \
+        .refuse = refuse_,                                                                                             \
+        .create = create,                                                                                              \
+        .prepare = prepare,                                                                                            \
+        .error = error,                                                                                                \
+        .damage = damage,                                                                                              \
+        .ops = ops,                                                                                                    \
+        .bytes = bytes,                                                                                                \
+        .ops_unit = "elements",                                                                                        \
+        .footprint = footprint,                                                                                        \
+        .destroy = destroy,                                                                                            \
+    }
 
 #endif

@@ -8,15 +8,8 @@
 struct work {
     struct sm_rows x;
     struct sm_guarded index;
-    uint64_t x_hash;
     struct sm_argmax args;
 };
-
-static const char *refuse(const struct sm_shape *shape)
-{
-    (void)shape;
-    return NULL;
-}
 
 /* Exact: few values, so that most rows have ties. */
 static float value(struct sm_random *r, enum sm_regime regime)
@@ -63,7 +56,7 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
     }
     struct sm_random random = {seed};
     for (size_t r = 0; r < rows; r++) fill_row(sm_rows_at(&k->x, r), cols, regime, &random);
-    k->x_hash = sm_guarded_hash(&k->x.memory);
+    sm_rows_seal(&k->x);
     k->args = (struct sm_argmax){
         .index = k->index.data, .x = sm_rows_at(&k->x, 0), .x_stride = k->x.stride, .rows = rows, .cols = cols};
     return k;
@@ -82,10 +75,7 @@ static double error(void *work, const struct sm_variant *variant)
     (void)variant;
     struct work *k = work;
     for (size_t r = 0; r < k->args.rows; r++) {
-        const float *x = sm_rows_at(&k->x, r);
-        size_t best = 0;
-        for (size_t c = 1; c < k->args.cols; c++)
-            if (x[c] > x[best]) best = c;
+        const size_t best = sm_rows_largest(sm_rows_at(&k->x, r), k->args.cols);
         if (k->args.index[r] != (int32_t)best) return INFINITY;
     }
     return 0;
@@ -95,7 +85,7 @@ static const char *damage(void *work)
 {
     struct work *k = work;
     if (sm_guarded_intact(&k->index)) return "wrote outside the indices";
-    if (sm_rows_intact(&k->x) || sm_guarded_hash(&k->x.memory) != k->x_hash) return "changed its input";
+    if (sm_rows_changed(&k->x)) return "changed its input";
     return NULL;
 }
 
@@ -109,21 +99,4 @@ static double bytes(const struct sm_shape *s)
     return 4 * (ops(s) + (double)s->dim[SM_ARGMAX_ROWS]);
 }
 
-static size_t footprint(const struct sm_shape *s)
-{
-    return (size_t)bytes(s);
-}
-
-const struct sm_workload sm_workload_argmax = {
-    .family = "argmax",
-    .refuse = refuse,
-    .create = create,
-    .prepare = prepare,
-    .error = error,
-    .damage = damage,
-    .ops = ops,
-    .bytes = bytes,
-    .ops_unit = "elements",
-    .footprint = footprint,
-    .destroy = destroy,
-};
+SM_ROWS_WORKLOAD(sm_workload_argmax, "argmax", sm_refuse_nothing);
