@@ -6,13 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "commands.h"
 #include "doctor.h"
+#include "output.h"
 #include "progress.h"
-
-enum { TEXT, MARKDOWN, JSON };
-static const char *const formats[] = {"text", "md", "json", NULL};
 
 static int is_group(const struct dirent *entry)
 {
@@ -86,33 +83,22 @@ static void forget(struct sm_doctor *d)
 int doctor_main(int argc, char **argv)
 {
     static struct sm_doctor d;
-    char why[512];
-    int format = TEXT;
-    const struct sm_argument options[] = {
-        {"output", 'o', SM_ARGUMENT_CHOICE, &format, formats, "FORMAT", "text (default), md or json"},
-        SM_ARGUMENTS_END,
-    };
-    const struct sm_arguments spec = {
-        .command = "doctor",
-        .usage = "[OPTION]...",
+    static const struct sm_output_command command = {
+        .name = "doctor",
         .summary = "Examines this machine: facts, clocks, which counters really count, the ceilings of memory and "
                    "arithmetic, and what would make results better. Takes a few seconds; run it on an idle machine.",
-        .options = options,
         .example = "slotmark doctor -o md > doctor.md",
     };
-    switch (sm_arguments_parse(&spec, argc, argv, NULL, why, sizeof why)) {
-    case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
-    case SM_ARGUMENTS_BAD: fprintf(stderr, "slotmark doctor: %s\n", why); return 2;
-    case SM_ARGUMENTS_OK: break;
-    }
-    int code = 0;
+    char why[512];
+    int output, code = 0;
+    if (!sm_output_parse(&command, argc, argv, &output, &code)) return code;
     if (examine(&d, stderr, why, sizeof why)) {
         fprintf(stderr, "slotmark doctor: %s\n", why);
         code = 2;
-    } else if (format == JSON) {
+    } else if (output == SM_OUTPUT_JSON) {
         sm_doctor_json(&d, stdout);
     } else {
-        sm_doctor_print(&d, format == MARKDOWN, stdout);
+        sm_doctor_print(&d, output == SM_OUTPUT_MARKDOWN, stdout);
     }
     forget(&d);
     return code;

@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "commands.h"
 #include "cpu.h"
+#include "output.h"
 #include "registry.h"
 #include "shape.h"
 #include "table.h"
-
-enum { TEXT, MARKDOWN, JSON };
-static const char *const formats[] = {"text", "md", "json", NULL};
 
 static bool runs(const struct sm_variant *variant)
 {
@@ -163,30 +160,19 @@ static void print_json(void)
 
 int list_main(int argc, char **argv)
 {
-    char why[512];
-    int format = TEXT;
-    const struct sm_argument options[] = {
-        {"output", 'o', SM_ARGUMENT_CHOICE, &format, formats, "FORMAT", "text (default), md or json"},
-        SM_ARGUMENTS_END,
-    };
-    const struct sm_arguments spec = {
-        .command = "list",
-        .usage = "[OPTION]...",
+    static const struct sm_output_command command = {
+        .name = "list",
         .summary = "Lists the kernel families with their variants, which of them this CPU can run, which one dispatch "
                    "picks, and the model shapes.",
-        .options = options,
         .example = "SLOTMARK_CPU=avx2 slotmark list",
     };
-    switch (sm_arguments_parse(&spec, argc, argv, NULL, why, sizeof why)) {
-    case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
-    case SM_ARGUMENTS_BAD: fprintf(stderr, "slotmark list: %s\n", why); return 2;
-    case SM_ARGUMENTS_OK: break;
-    }
-    if (format == JSON) {
+    int output, code = 0;
+    if (!sm_output_parse(&command, argc, argv, &output, &code)) return code;
+    if (output == SM_OUTPUT_JSON) {
         print_json();
         return 0;
     }
-    print_families(format == MARKDOWN);
-    print_shapes(format == MARKDOWN);
+    print_families(output == SM_OUTPUT_MARKDOWN);
+    print_shapes(output == SM_OUTPUT_MARKDOWN);
     return 0;
 }
