@@ -150,24 +150,6 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
     return settle(o, why, why_bytes);
 }
 
-/* mkdir -p. */
-static int make_folder(const char *path, char *why, size_t why_bytes)
-{
-    char part[PATH_BYTES];
-    snprintf(part, sizeof part, "%s", path);
-    for (char *at = part + 1;; at++) {
-        if (*at && *at != '/') continue;
-        const char was = *at;
-        *at = 0;
-        if (mkdir(part, 0777) && errno != EEXIST) {
-            snprintf(why, why_bytes, "making the folder '%.900s': %s", part, strerror(errno));
-            return -1;
-        }
-        if (!was) return 0;
-        *at = was;
-    }
-}
-
 /* Where things go: a new folder, or beside the file that is resumed. Nothing is overwritten. */
 static int open_out(struct options *o, char *why, size_t why_bytes)
 {
@@ -200,12 +182,8 @@ static int open_out(struct options *o, char *why, size_t why_bytes)
             snprintf(folder, sizeof folder, "%s", o->cases.out);
         else
             snprintf(folder, sizeof folder, "results/%s-bench", when);
-        if (make_folder(folder, why, why_bytes)) return -1;
         snprintf(o->out, sizeof o->out, "%s/bench.jsonl", folder);
-        if (!access(o->out, F_OK)) {
-            snprintf(why, why_bytes, "'%.900s' is there already; name another --out, or go on with --resume", o->out);
-            return -1;
-        }
+        if (sm_records_claim(o->out, why, why_bytes)) return -1;
     }
     o->cases.out = o->out;
     if (o->flags.out) {

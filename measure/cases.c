@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -201,10 +202,12 @@ static int run_planned(const struct sm_case_plan *plan, const struct sm_case_opt
 }
 
 /* Where the records go: the file named, COMMAND.jsonl in the folder named, the resumed file, or a new one. */
-static int result_path(const struct sm_case_options *options, char *path, size_t bytes, char *why, size_t why_bytes)
+static int result_path(const struct sm_case_options *options, char *path, size_t bytes, bool *made, char *why,
+                       size_t why_bytes)
 {
     const char *command = options->command ? options->command : "cases", *out = options->out;
     const size_t length = out ? strlen(out) : 0;
+    *made = false;
     if (out && length > 6 && !strcmp(out + length - 6, ".jsonl")) {
         snprintf(path, bytes, "%s", out);
     } else if (out) {
@@ -213,11 +216,7 @@ static int result_path(const struct sm_case_options *options, char *path, size_t
             return -1;
         }
         snprintf(path, bytes, "%s/%s.jsonl", out, command);
-        if (!access(path, F_OK) && !(options->resume && !strcmp(options->resume, path))) {
-            snprintf(why, why_bytes, "'%s' is there already; name another --out, or go on with --resume %s", path,
-                     path);
-            return -1;
-        }
+        *made = !options->resume || strcmp(options->resume, path) != 0;
     } else if (options->resume) {
         snprintf(path, bytes, "%s", options->resume);
     } else {
@@ -226,8 +225,9 @@ static int result_path(const struct sm_case_options *options, char *path, size_t
         struct tm utc;
         strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
         snprintf(path, bytes, "results/%s-%s/%s.jsonl", when, command, command);
+        *made = true;
     }
-    return 0;
+    return *made ? sm_records_claim(path, why, why_bytes) : 0;
 }
 
 int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *options, sm_case_fn *run, void *context,
@@ -242,7 +242,8 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
         return 0;
     }
     char out[4096];
-    if (result_path(options, out, sizeof out, why, why_bytes)) {
+    bool made;
+    if (result_path(options, out, sizeof out, &made, why, why_bytes)) {
         sm_case_plan_free(&plan);
         return 2;
     }
@@ -260,6 +261,8 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
     if (options->progress && interrupted)
         fprintf(options->progress, "interrupted; what was measured is in %s (go on with --resume %s)\n", results.out,
                 results.out);
+    struct stat written;
+    if (code == 2 && made && !stat(out, &written) && !written.st_size) unlink(out);
     free(results.records);
     sm_case_plan_free(&plan);
     return code;

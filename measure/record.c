@@ -226,6 +226,18 @@ static int make_folders(const char *path, char *why, size_t why_bytes)
     return result;
 }
 
+int sm_records_claim(const char *path, char *why, size_t why_bytes)
+{
+    if (make_folders(path, why, why_bytes)) return -1;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) return close(fd);
+    if (errno == EEXIST)
+        snprintf(why, why_bytes, "'%s' is there already; name another --out, or go on with --resume %s", path, path);
+    else
+        snprintf(why, why_bytes, "cannot make the result file '%s': %s", path, strerror(errno));
+    return -1;
+}
+
 /* A line cut short by a kill must not swallow the next one. */
 static bool ends_in_mid_line(int fd)
 {

@@ -85,6 +85,10 @@ int sm_record_append(struct sm_record *record, const char *path, char *why, size
 /* The same for several: all their lines in one write. */
 int sm_records_append(struct sm_record *const *records, size_t count, const char *path, char *why, size_t why_bytes);
 
+/* Makes an empty result file, and its folders, for a run that starts; of two runs at once one gets it. -1, and a
+ * sentence, when it is there already. */
+int sm_records_claim(const char *path, char *why, size_t why_bytes);
+
 struct sm_records_summary {
     size_t lines;   /* that hold something */
     size_t records; /* handed over */

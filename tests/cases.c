@@ -325,6 +325,9 @@ static void a_folder_gets_a_file_named_after_the_command_once(void **state)
     o.out = folder;
     o.command = "trial";
     snprintf(file, sizeof file, "%s/trial.jsonl", folder);
+    struct behaviour broken = {.broken = "a/0"}; /* leaves no empty file in the way of the next try */
+    assert_int_equal(sm_cases_run(cases, &o, run_one, &broken, why, sizeof why), 2);
+    assert_int_equal(access(file, F_OK), -1);
     assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 0);
     assert_int_equal(access(file, R_OK), 0);
     assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 2);

@@ -157,6 +157,16 @@ static void a_torn_line_costs_only_itself(void **state)
     }
 }
 
+static void one_run_of_two_gets_the_file(void **state)
+{
+    (void)state;
+    assert_int_equal(sm_records_claim(path, why, sizeof why), 0);
+    assert_int_equal(sm_records_claim(path, why, sizeof why), -1);
+    assert_non_null(strstr(why, "is there already"));
+    append_one("first");
+    assert_int_equal(sm_records_claim(path, why, sizeof why), -1);
+}
+
 static void garbage_gets_a_sentence(void **state)
 {
     (void)state;
@@ -197,6 +207,7 @@ int main(void)
         cmocka_unit_test(a_failed_record_shows_no_time),
         cmocka_unit_test(a_wrong_key_is_refused_with_a_sentence),
         cmocka_unit_test_setup(a_torn_line_costs_only_itself, clear),
+        cmocka_unit_test_setup(one_run_of_two_gets_the_file, clear),
         cmocka_unit_test_setup(garbage_gets_a_sentence, clear),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
