@@ -119,6 +119,18 @@ static void pick_max_seqs(struct sm_slice *slice)
     slice->count = kept;
 }
 
+/* "prompt of 512 tokens", or the range that the curve holds. */
+static void prompt_text(const struct sm_slice *curve, char *text, size_t bytes)
+{
+    const double first = sm_result_number(curve->at[0], "n_prompt"),
+                 last = sm_result_number(curve->at[curve->count - 1], "n_prompt");
+    if (!(first > 0 && first < 1e9 && last > 0 && last < 1e9)) return;
+    if (first < last || first > last)
+        snprintf(text, bytes, "prompts of %.0f to %.0f tokens", first, last);
+    else
+        snprintf(text, bytes, "prompt of %.0f tokens", first);
+}
+
 int sm_figure_model(const struct sm_results *results, struct sm_drawing *d)
 {
     struct sm_slice all = model_records(results);
@@ -136,8 +148,7 @@ int sm_figure_model(const struct sm_results *results, struct sm_drawing *d)
                 points |= add_speed(d, &curve, panel, phases[p], 2 * (int)t + padded, threads[t], padded);
             if (curve.count) {
                 char prompt[64] = "";
-                const double length = sm_result_number(curve.at[0], "n_prompt");
-                if (length > 0 && length < 1e9) snprintf(prompt, sizeof prompt, "prompt of %.0f tokens", length);
+                prompt_text(&curve, prompt, sizeof prompt);
                 if (!strcmp(phases[p], "prefill") || !*d->subtitle)
                     model_subtitle(curve.at[0], prompt, d->subtitle, sizeof d->subtitle);
             }
