@@ -104,7 +104,7 @@ static json_t *row_json(const struct row *row)
     json_object_set(o, "recipe", json_object_get(r, "recipe"));
     json_object_set(o, "phase", json_object_get(r, "phase"));
     json_object_set(o, "max_seq", json_object_get(r, "max_seq"));
-    json_object_set_new(o, "padded_ts", json_number_or_null(row->padded / row->time.median * 1e9));
+    json_object_set_new(o, "padded_ts", json_number_or_null(row->padded / row->tokens * row->rate.mean));
     json_object_set_new(o, "median_ts", json_number_or_null(row->rate.median));
     json_object_set_new(o, "ttft_ms", json_number_or_null(ttft));
     json_object_set_new(o, "token_p50_ms", json_number_or_null(row->token.median * 1e-6));
@@ -229,7 +229,7 @@ static void print_md_row(const struct row *row, FILE *out)
     const int wide = strstr(rate, "±") != NULL; /* two bytes, one column */
     fprintf(out, "| %-6s | %-3s | %7.0f | %7.0f | %-12s | %*s | %10.1f | %10.2f | %6s | %6s | %-13s |\n",
             text(row->record, "recipe"), text(row->record, "kv_type"), number(row->record, "max_seq"),
-            number(row->record, "threads"), test, 13 + wide, rate, row->padded / row->time.median * 1e9,
+            number(row->record, "threads"), test, 13 + wide, rate, row->padded / row->tokens * row->rate.mean,
             each->median * 1e-6, tail[0], tail[1], limit);
 }
 
