@@ -21,7 +21,8 @@
  *   ops ops_unit bytes footprint       of one call
  *   error error_after units of the tolerance, before and after timing
  *   steps             [{"label":"attention","ns":..,"calls":..}]; label "unexplained" for the rest
- *   memory            {"weights_bytes","cache_bytes","arena_bytes","peak_rss_bytes"}; load_s pack_s seconds
+ *   memory            {"weights_bytes","cache_bytes","arena_bytes","peak_rss_bytes"}, the peak while it was
+ *                     measured, loading and packing left out; load_s pack_s seconds
  *   counters          [{"name","value","unit","provider","state","why","scope"}], value null unless the
  *                     state is usable or multiplexed
  *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "ceilings.h"
 #include "clock.h"
+#include "memory_peak.h"
 #include "witness.h"
 
 #define WARM_TOKENS 8
@@ -170,8 +170,6 @@ static void describe(struct sm_record *record, const struct sm_trial *t, const s
     const struct sm_session_memory memory = sm_session_memory(s);
     const int decode = phase == SM_PHASE_DECODE;
     const double kv_bytes = (double)(sm_shape_kv_elements(&source->model->shape) * sm_kv_element_bytes(t->kv));
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
     sm_trial_label(record, t, source, weights->recipe);
     sm_record_set_string(record, "phase", sm_phase_name(phase));
     sm_record_set_integer(record, "bucket", decode ? 1 : (int64_t)t->max_seq);
@@ -181,7 +179,7 @@ static void describe(struct sm_record *record, const struct sm_trial *t, const s
     sm_record_put_integer(record, "memory", "weights_bytes", (int64_t)memory.weights_bytes);
     sm_record_put_integer(record, "memory", "cache_bytes", (int64_t)memory.cache_bytes);
     sm_record_put_integer(record, "memory", "arena_bytes", (int64_t)memory.arena_bytes);
-    sm_record_put_integer(record, "memory", "peak_rss_bytes", (int64_t)usage.ru_maxrss * 1024);
+    sm_record_put_json(record, "memory", "peak_rss_bytes", t->peak ? json_integer(t->peak) : NULL);
     sm_record_set_number(record, "load_s", source->model->open_s);
     sm_record_set_number(record, "pack_s", weights->pack_s);
     sm_record_set_number(record, "ops", sm_trial_ops(&source->model->shape, phase, t->max_seq));
@@ -279,6 +277,7 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     struct series prefill = {0}, decode = {0};
     int outcome = -1;
     records[0] = records[1] = NULL;
+    const bool peak_known = sm_memory_peak_restart();
     if (series_create(&prefill, t->reps, 0) || series_create(&decode, t->reps, t->gen)) {
         snprintf(why, why_bytes, "there is no memory for %zu repetitions of %zu tokens", t->reps, t->gen);
         goto done;
@@ -295,6 +294,7 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     if (sm_session_create(&session, weights, &options, why, why_bytes)) goto done;
     if (one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes)) goto done;
 
+    t->peak = peak_known ? sm_memory_peak() : 0; /* before ceilings are measured, on large buffers */
     records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill);
     if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode);
     if (!records[0] || (t->gen && !records[1]))

@@ -14,6 +14,7 @@
 
 #include "clock.h"
 #include "machine.h"
+#include "memory_peak.h"
 #include "witness.h"
 
 static void facts_are_there_or_null(void **state)
@@ -124,6 +125,21 @@ static void witnesses_see_what_happened(void **state)
     json_decref(w);
 }
 
+static void a_peak_starts_afresh(void **state)
+{
+    (void)state;
+    const size_t bytes = (size_t)256 << 20;
+    if (!sm_memory_peak_restart()) skip();
+    const int64_t before = sm_memory_peak();
+    char *large = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(large != MAP_FAILED);
+    memset(large, 1, bytes);
+    munmap(large, bytes);
+    assert_true(sm_memory_peak() >= before + (int64_t)bytes / 2);
+    assert_true(sm_memory_peak_restart());
+    assert_true(sm_memory_peak() < before + (int64_t)bytes / 2);
+}
+
 static void clocks_move_forward(void **state)
 {
     (void)state;
@@ -141,9 +157,8 @@ static void clocks_move_forward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_are_there_or_null),
-        cmocka_unit_test(pins_hold_and_are_given_back),
-        cmocka_unit_test(witnesses_see_what_happened),
+        cmocka_unit_test(facts_are_there_or_null),     cmocka_unit_test(pins_hold_and_are_given_back),
+        cmocka_unit_test(witnesses_see_what_happened), cmocka_unit_test(a_peak_starts_afresh),
         cmocka_unit_test(clocks_move_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
