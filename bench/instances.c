@@ -33,6 +33,7 @@ static int plan(struct sm_instances *set, double l2, double l3, double memory, c
     const struct sm_bench_case *c = set->c;
     const double footprint = (double)c->workload->footprint(&c->shape), touched = c->workload->bytes(&c->shape);
     set->count = 1;
+    l2 *= (double)c->threads; /* each of the team has one of its own, and holds its part there */
     if (c->cold) {
         if (isnan(l2) && isnan(l3)) {
             snprintf(why, why_bytes, "cold is not possible: this machine does not tell the size of its caches");

@@ -357,6 +357,12 @@ static void cold_passes_the_cache_or_says_so(void **state)
     r = time_one(&session, right, 1, true);
     assert_true(flagged(r, "cold_past_l2_only"));
     sm_record_destroy(r);
+    session.l2_bytes = 6 * one; /* passed by 20 sets, but two such caches are not */
+    for (size_t threads = 1; threads <= 2; threads++) {
+        r = time_one(&session, right, threads, true);
+        assert_int_equal(flagged(r, "cold_past_l2_only"), threads == 1);
+        sm_record_destroy(r);
+    }
     session.l2_bytes = session.l3_bytes = 1e12;
     r = time_one(&session, right, 1, true);
     assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "status")), "skipped");
