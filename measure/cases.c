@@ -258,11 +258,14 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
     sigaction(SIGINT, &before_int, NULL);
     sigaction(SIGTERM, &before_term, NULL);
 
-    if (options->progress && interrupted)
+    struct stat written;
+    const bool empty = stat(out, &written) || written.st_size == 0;
+    if (empty && made) unlink(out);
+    if (options->progress && interrupted && empty)
+        fprintf(options->progress, "interrupted before the first result\n");
+    else if (options->progress && interrupted)
         fprintf(options->progress, "interrupted; what was measured is in %s (go on with --resume %s)\n", results.out,
                 results.out);
-    struct stat written;
-    if (code == 2 && made && !stat(out, &written) && !written.st_size) unlink(out);
     free(results.records);
     sm_case_plan_free(&plan);
     return code;

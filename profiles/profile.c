@@ -222,6 +222,8 @@ static int run_profile(struct run *run, const char *model, char *why, size_t why
         goto done;
     code = sm_cases_run(cases, &o->cases, run_case, run, why, why_bytes);
     if (code == 2 || o->cases.dry_run) goto done;
+    if (!run->out[0] && o->cases.resume) /* nothing was left to run */
+        snprintf(run->out, sizeof run->out, "%s", o->cases.resume);
     if (run->out[0] && !access(run->out, R_OK)) {
         if (print_results(run, run->out, why, why_bytes)) code = 2;
         fprintf(stderr, "records: %s\n", run->out);
