@@ -138,6 +138,7 @@ static void print_family(struct sm_row *const *rows, size_t begin, size_t end, F
         if (width > variant_width) variant_width = width;
         if (!*unit) unit = sm_row_text(rows[i]->record, "ops_unit");
     }
+    if (!*unit) unit = "none timed";
     const struct axes axes = varying_axes(rows, begin, end);
     sm_row_shape(rows, begin, end, first, false, constant, sizeof constant);
     fprintf(out, "\n**%s**%s%s (op: %s; %s)\n\n", sm_row_text(first, "family"), *constant ? ", all at " : "", constant,

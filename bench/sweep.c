@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rates.h"
+
 #define LINE_BYTES 4096
 
 static bool chosen(const struct sm_strings *list, const char *name)
@@ -183,6 +185,12 @@ static int apply_overrides(struct sm_sweep_line *line, const struct sm_sweep_cho
 
 static int check_ranges(const struct sm_sweep_line *line, char *why, size_t why_bytes)
 {
+    for (size_t i = 0; i < line->threads.count; i++) {
+        const int64_t threads = line->threads.value[i];
+        if (threads >= 1 && threads <= SM_TEAM_MOST) continue;
+        snprintf(why, why_bytes, "threads=%lld: a team has 1 to %d threads", (long long)threads, SM_TEAM_MOST);
+        return -1;
+    }
     for (size_t d = 0; d < line->family->dim_count; d++) {
         const struct sm_dim *dim = &line->family->dims[d];
         for (size_t v = 0; line->same[d] < 0 && v < line->values[d].count; v++) {

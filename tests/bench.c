@@ -152,6 +152,8 @@ static void bad_sweeps_get_a_sentence(void **unused)
         {"matmul_f32 rows=@rows", "no other axis"},
         {"matmul_f32 shape=no-such-model", "no-such-model"},
         {"matmul_f32 rows=99999999", "outside"},
+        {"matmul_f32 threads=0", "a team has 1 to"},
+        {"matmul_f32 threads=9999", "a team has 1 to"},
         {"matmul_f32 =1", "not of the form"},
         {"matmul_f32\nmatmul_f32 rows=", "test:2: "},
     };
