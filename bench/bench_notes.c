@@ -90,7 +90,7 @@ static void print_order(struct sm_row *const *rows, size_t count, FILE *out)
 
 void sm_bench_table_notes(json_t *records, FILE *out)
 {
-    size_t ok = 0, wrong = 0, skipped = 0, disturbed = 0, index, flag_index;
+    size_t ok = 0, wrong = 0, skipped = 0, disturbed = 0, lukewarm = 0, index, flag_index;
     bool beyond = false;
     json_t *record, *flag;
     struct sm_row *storage = NULL, **rows = sm_rows_sorted(records, &storage);
@@ -108,6 +108,7 @@ void sm_bench_table_notes(json_t *records, FILE *out)
         {
             const char *name = json_string_value(flag);
             raised |= name && (!strcmp(name, "preempted") || !strcmp(name, "stolen") || !strcmp(name, "clock_drift"));
+            lukewarm += name && !strcmp(name, "cold_past_l2_only");
         }
         disturbed += raised;
         beyond |= sm_row_ok(record) && sm_row_of(record).share > 1.05;
@@ -121,5 +122,7 @@ void sm_bench_table_notes(json_t *records, FILE *out)
     fprintf(out, "\n%zu cases timed, %zu wrong, %zu skipped", ok, wrong, skipped);
     if (disturbed)
         fprintf(out, "; %zu were disturbed (preempted, stolen time or clock drift: see their flags)", disturbed);
+    if (lukewarm)
+        fprintf(out, "; the operands of %zu cold ones pass the second cache level, and not the last", lukewarm);
     fprintf(out, "\n");
 }
