@@ -308,6 +308,7 @@ static size_t gather_ceilings(const struct sm_results *results, struct ceiling f
                                       .threads = sm_json_number(one, "threads"),
                                       .from = r};
             if (!(c.value > 0) || !*c.unit || !*name) continue;
+            if (!strcmp(c.unit, "multiply-adds/s")) continue; /* the same schemes, a cycle, have a panel */
             size_t j = 0;
             while (j < n && (strcmp(found[j].name, name) != 0 || found[j].threads != c.threads)) j++;
             if (j == MAX_CEILINGS) continue;
