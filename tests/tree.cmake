@@ -32,7 +32,8 @@ if(QEMU_X86_64 AND NOT SM_SANITIZE)
   endforeach()
 endif()
 
-# Every variant through emulated intrinsics takes minutes to build: where this CPU runs them all, only when asked for.
+# Every variant through emulated intrinsics takes a minute to build: where this CPU runs them all, only when asked for, as
+# scripts/test does.
 set(SM_EMULATE AUTO CACHE STRING "build all variants with emulated intrinsics too: ON, OFF, or AUTO: where this CPU lacks an ISA")
 set(emulate ${SM_EMULATE})
 if(emulate STREQUAL AUTO)
