@@ -434,15 +434,6 @@ extern "C" void sm_gbench_skip(struct sm_gbench_state *s, const char *reason)
     s->state->SkipWithError(reason);
 }
 
-extern "C" void sm_gbench_label(struct sm_gbench_state *s, const char *label)
-{
-    try {
-        s->state->SetLabel(label);
-    } catch (const std::exception &) {
-        sm_gbench_skip(s, "no memory for the label");
-    }
-}
-
 extern "C" void sm_gbench_counter(struct sm_gbench_state *s, const char *name, double value, unsigned flags)
 {
     try {

@@ -118,8 +118,6 @@ void sm_gbench_manual_time(struct sm_gbench_state *state, double seconds);
 /* The sample is an error with this reason. The body returns soon after; end may or may not follow. */
 void sm_gbench_skip(struct sm_gbench_state *state, const char *reason);
 
-void sm_gbench_label(struct sm_gbench_state *state, const char *label);
-
 /* A number for the JSON, under "sm_<name>" so that it meets none of the library's keys. Flags may be or-ed. */
 enum sm_gbench_counter {
     SM_GBENCH_PLAIN = 0,

@@ -163,11 +163,6 @@ void sm_record_put_integer(struct sm_record *record, const char *key, const char
     sm_record_put_json(record, key, member, json_integer(value));
 }
 
-void sm_record_put_number(struct sm_record *record, const char *key, const char *member, double value)
-{
-    sm_record_put_json(record, key, member, number(value));
-}
-
 void sm_record_fail(struct sm_record *record, const char *status, const char *why)
 {
     sm_record_set_string(record, "status", status);

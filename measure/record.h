@@ -61,7 +61,6 @@ void sm_record_set_json(struct sm_record *record, const char *key, json_t *value
 /* A member of an object-valued key ("shape", "memory", "model", "witnesses"), which comes to be as needed. */
 void sm_record_put_string(struct sm_record *record, const char *key, const char *member, const char *value);
 void sm_record_put_integer(struct sm_record *record, const char *key, const char *member, int64_t value);
-void sm_record_put_number(struct sm_record *record, const char *key, const char *member, double value);
 void sm_record_put_json(struct sm_record *record, const char *key, const char *member, json_t *value);
 
 /* status "error" or "skipped", and the sentence that says why; an error takes its samples away, because
