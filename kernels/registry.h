@@ -47,6 +47,18 @@ enum sm_format {
     SM_FORMAT_Q4_0 = 3, /* GGUF: 32 weights, f16 scale d, value (n - 8) d */
     SM_FORMAT_Q4_1 = 4, /* GGUF: 32 weights, f16 scale d and minimum m, value n d + m */
     SM_FORMAT_Q8_0 = 5, /* GGUF: 32 weights, f16 scale d, value q d */
+    /* Formats of files that no kernel multiplies by as they are: runtime converts them (weights.h). */
+    SM_FORMAT_BF16 = 6,
+    SM_FORMAT_Q5_0 = 7,
+    SM_FORMAT_Q5_1 = 8,
+    SM_FORMAT_Q2_K = 9,
+    SM_FORMAT_Q3_K = 10,
+    SM_FORMAT_Q4_K = 11,
+    SM_FORMAT_Q5_K = 12,
+    SM_FORMAT_Q6_K = 13,
+    /* One scale and zero point for each output channel (quant.h). */
+    SM_FORMAT_W4C = 14,
+    SM_FORMAT_W8C = 15,
 };
 
 /* How weights (or a cache) lie in memory. Packing is a function of the layout, never of the variant. */

@@ -35,6 +35,17 @@ enum sm_layer_tensor {
     SM_TENSOR_GATE,
     SM_TENSOR_UP,
     SM_TENSOR_DOWN,
+    SM_TENSOR_GATE_BIAS,
+    SM_TENSOR_UP_BIAS,
+    SM_TENSOR_DOWN_BIAS,
+    SM_TENSOR_Q_NORM, /* [head_dim], of every head, before it is rotated; so is K_NORM */
+    SM_TENSOR_K_NORM,
+    SM_TENSOR_POST_ATTN_NORM, /* of the branch, before it is added to the stream; so is POST_FFN_NORM */
+    SM_TENSOR_POST_FFN_NORM,
+    SM_TENSOR_PER_LAYER_GATE,       /* [per_layer_width][hidden] (model-math: A.4, 3.8) */
+    SM_TENSOR_PER_LAYER_PROJECTION, /* [hidden][per_layer_width] */
+    SM_TENSOR_PER_LAYER_POST_NORM,  /* [hidden] */
+    SM_TENSOR_LAYER_SCALAR,         /* one element, multiplies the stream at the end of the layer */
     SM_LAYER_TENSORS
 };
 
@@ -46,7 +57,11 @@ struct sm_model {
     struct sm_model_shape shape;
     struct sm_tensor embedding, head, output_norm; /* head is the embedding when tied */
     struct sm_tensor rope_divisors;                /* [head_dim / 2] that divide the rotary frequencies, or none */
-    bool paired_rows; /* q and k rows are in the order of interleaved pairs and must be put back (model-math: C.4) */
+    /* Per-layer embeddings (model-math: A.4, 2), or none: [vocab][layers * width], [layers * width][hidden], [width].
+     */
+    struct sm_tensor per_layer_table, per_layer_context, per_layer_norm;
+    bool norm_plus_one; /* norm weights are stored less one (Gemma 2 and 3 in safetensors) */
+    bool paired_rows;   /* q and k rows are in the order of interleaved pairs and must be put back (model-math: C.4) */
     struct sm_layer_tensors *layer; /* [shape.layers] */
 
     /* Facts for records. */

@@ -105,6 +105,7 @@ static int read_layer_shape(struct loader *l, size_t i)
                       rotated);
     if (number_of(l, "rope.freq_base", 10000, &a->rope_theta)) return -1;
     a->rope_pairs = a->head_dim / 2;
+    a->rope_factor = 1;
     a->kv_source = i;
     a->attention_scale = a->head_dim ? (float)(1 / sqrt((double)a->head_dim)) : 0;
     return 0;

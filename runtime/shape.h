@@ -23,6 +23,9 @@ struct sm_layer_shape {
     size_t kv_source;        /* the layer whose keys and values it attends to: itself, or an earlier one */
     double rope_theta;       /* base of its rotary frequencies */
     size_t rope_pairs;       /* pairs that rotate, of head_dim / 2 */
+    double rope_factor;      /* divides its rotary frequencies; 1: none */
+    bool value_is_key;       /* no value matrix: values are the projected keys, before their norm and rotation */
+    bool value_norm;         /* values are normed, without weights */
     float attention_scale;   /* multiplies the scores */
     float attention_softcap; /* 0: none */
 };

@@ -255,6 +255,7 @@ static void read_layers(struct reader *r, struct sm_model_shape *s)
         a->rope_pairs = is_full ? (size_t)(part * (double)a->head_dim / 2) : a->head_dim / 2;
         a->attention_scale = (float)(scale > 0 ? scale : 1 / sqrt((double)a->head_dim));
         a->attention_softcap = (float)number_of(r, ATTENTION_SOFTCAP);
+        a->rope_factor = 1;
         a->kv_source = l;
         for (size_t e = l < first ? 0 : first; e-- > 0;) /* the last owner of the same kind */
             if (full[e] == full[l]) {
