@@ -1,4 +1,4 @@
-/* quant.h - block formats of quantised weights, int8 activation rows, and half floats.
+/* quant.h - formats of quantised weights, int8 and int16 activation rows, and half floats.
  *
  * The weight blocks are GGUF's (ggml-common.h, docs/gguf.md): element i of a 32-block of nibbles is the low
  * half of byte i for i < 16 and the high half of byte i - 16 otherwise. */
@@ -35,6 +35,36 @@ struct sm_a8 {
     int8_t *q;    /* [rows][cols] */
     float *scale; /* [rows][cols / 32], >= 0 and finite */
     int32_t *sum; /* [rows][cols / 32], the sum of the group's q: what offsets and zero points need */
+};
+
+/* Weights with one scale and one zero point per output channel (W4C, W8C): w[o][i] = (q[o][i] - zero[o]) * scale[o].
+ * A canonical row is this head and then its q: in W4C two to a byte, the even input in the low half; in W8C bytes.
+ * Inputs are a multiple of 32, so that every head is aligned. */
+struct sm_channel {
+    float scale;  /* > 0 and finite */
+    int32_t zero; /* 0..15 in W4C, 0..255 in W8C */
+};
+static_assert(sizeof(struct sm_channel) == 8, "no padding before q");
+
+static inline size_t sm_channel_bytes(size_t in, int bits)
+{
+    return sizeof(struct sm_channel) + in * (size_t)bits / 8;
+}
+
+/* Activation rows in int8 with one scale per row ("a8" beside weights per channel): x[r][c] ~= q[r][c] * scale[r].
+ * q is in -127..127, never -128. Rows are contiguous. */
+struct sm_a8r {
+    int8_t *q;    /* [rows][cols] */
+    float *scale; /* [rows], >= 0 and finite */
+    int32_t *sum; /* [rows], the sum of the row's q: what zero points need */
+};
+
+/* Activation rows in int16 with one static scale for the whole tensor ("a16"): x[r][c] ~= q[r][c] * scale. The scale is
+ * max |x| of a calibration / 32767, so q is in -32767..32767, and -32768 where a value beyond it was clamped. */
+struct sm_a16 {
+    int16_t *q;   /* [rows][cols], contiguous */
+    int64_t *sum; /* [rows], the sum of the row's q: what zero points need; NULL where no matmul reads it */
+    float scale;  /* > 0 and finite */
 };
 
 /* IEEE binary16 to binary32, exact. Written for clarity: fast code uses F16C. */
