@@ -13,10 +13,41 @@ const char *sm_phase_name(enum sm_phase phase)
 
 const char *sm_label_name(enum sm_label label)
 {
-    static const char *const names[SM_LABELS] = {"mask",       "embedding",   "norm",      "quantise",      "qkv",
-                                                 "rope",       "cache write", "attention", "attention out", "gate, up",
-                                                 "activation", "down",        "head",      "argmax"};
+    static const char *const names[SM_LABELS] = {"mask",
+                                                 "embedding",
+                                                 "norm",
+                                                 "quantise",
+                                                 "qkv",
+                                                 "rope",
+                                                 "cache write",
+                                                 "attention",
+                                                 "attention out",
+                                                 "gate, up",
+                                                 "activation",
+                                                 "down",
+                                                 "head",
+                                                 "argmax",
+                                                 "head norm",
+                                                 "post norm",
+                                                 "per-layer embedding",
+                                                 "per-layer block"};
     return (unsigned)label < SM_LABELS ? names[label] : "?";
+}
+
+const char *sm_layer_kind_name(enum sm_layer_kind kind)
+{
+    static const char *const names[SM_LAYER_KINDS] = {"",        "full",          "full donor",      "full consumer",
+                                                      "sliding", "sliding donor", "sliding consumer"};
+    return (unsigned)kind < SM_LAYER_KINDS ? names[kind] : "?";
+}
+
+enum sm_layer_kind sm_layer_kind_of(const struct sm_model_shape *shape, size_t layer)
+{
+    const bool full = !shape->layer[layer].window;
+    if (shape->layer[layer].kv_source != layer) return full ? SM_LAYER_FULL_CONSUMER : SM_LAYER_SLIDING_CONSUMER;
+    for (size_t l = layer + 1; l < shape->layers; l++)
+        if (shape->layer[l].kv_source == layer) return full ? SM_LAYER_FULL_DONOR : SM_LAYER_SLIDING_DONOR;
+    return full ? SM_LAYER_FULL : SM_LAYER_SLIDING;
 }
 
 static int check(const struct sm_weights *w, const struct sm_cache *c, const struct sm_positions *positions,

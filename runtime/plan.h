@@ -34,10 +34,33 @@ enum sm_label {
     SM_LABEL_DOWN,
     SM_LABEL_HEAD,
     SM_LABEL_ARGMAX,
+    SM_LABEL_HEAD_NORM,           /* of queries, keys and values, head by head */
+    SM_LABEL_POST_NORM,           /* of a branch, and its addition to the stream */
+    SM_LABEL_PER_LAYER_EMBEDDING, /* made once a token, for all layers (model-math: A.4, 2) */
+    SM_LABEL_PER_LAYER_BLOCK,     /* and what each layer does with its share (A.4, 3.8) */
     SM_LABELS
 };
 
 const char *sm_label_name(enum sm_label label);
+
+/* What distinguishes layers whose steps cost differently: how much they may see, and whose keys and values they use. A
+ * donor's are used by later layers too; a consumer has none of its own. */
+enum sm_layer_kind {
+    SM_LAYER_NONE, /* of a step outside the layers */
+    SM_LAYER_FULL,
+    SM_LAYER_FULL_DONOR,
+    SM_LAYER_FULL_CONSUMER,
+    SM_LAYER_SLIDING,
+    SM_LAYER_SLIDING_DONOR,
+    SM_LAYER_SLIDING_CONSUMER,
+    SM_LAYER_KINDS
+};
+
+/* "full", "full donor", ...; "" for none. */
+const char *sm_layer_kind_name(enum sm_layer_kind kind);
+enum sm_layer_kind sm_layer_kind_of(const struct sm_model_shape *shape, size_t layer);
+
+#define SM_NO_LAYER SIZE_MAX
 
 struct sm_step {
     sm_kernel_fn *fn;
@@ -45,6 +68,8 @@ struct sm_step {
     const struct sm_part *parts; /* [threads] */
     bool barrier;                /* all threads must have ended the steps before */
     enum sm_label label;
+    size_t layer; /* SM_NO_LAYER: outside them */
+    enum sm_layer_kind kind;
     const struct sm_family *family;
     const struct sm_variant *variant;
 };

@@ -36,6 +36,7 @@ void plan_begin(struct plan_builder *b)
     p->options = *b->options;
     p->shape = s;
     p->positions = b->positions;
+    b->layer = SM_NO_LAYER;
     (void)plan_take(b, sizeof *p);
     p->steps = plan_take(b, b->step_room * sizeof *p->steps);
     p->writes = plan_take(b, b->write_room * sizeof *p->writes);
@@ -125,6 +126,9 @@ void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice 
                                  .parts = parts,
                                  .barrier = needs_barrier(b, alone, reads, writes),
                                  .label = label,
+                                 .layer = b->layer,
+                                 .kind = b->layer == SM_NO_LAYER ? SM_LAYER_NONE
+                                                                 : sm_layer_kind_of(b->plan.shape, b->layer),
                                  .family = choice.family,
                                  .variant = choice.variant};
         b->plan.barriers += step->barrier;

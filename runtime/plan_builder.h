@@ -99,6 +99,7 @@ struct plan_builder {
     char *arena; /* NULL: count */
     size_t used;
     size_t step_count, step_room, write_room;
+    size_t layer;                        /* whose steps are being added; SM_NO_LAYER before and after them */
     struct plan_access by_all, by_first; /* since the last barrier: by all threads, and by thread 0 alone */
     struct sm_plan plan;                 /* copied into the arena at the end */
 };

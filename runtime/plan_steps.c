@@ -319,6 +319,7 @@ void plan_add_steps(struct plan_builder *b)
     for (size_t l = 0; l < s->layers; l++) {
         float *y = o.x;
         const float *x = o.x;
+        b->layer = l;
         if (b->options->all_rows) {
             x = plan_offset(b, o.x, l * state * sizeof(float));
             y = plan_offset(b, o.x, (l + 1) * state * sizeof(float));
@@ -326,5 +327,6 @@ void plan_add_steps(struct plan_builder *b)
         add_attention_block(b, l, &o, x, y);
         add_mlp_block(b, l, &o, y);
     }
+    b->layer = SM_NO_LAYER;
     add_head(b, &o, b->options->all_rows ? plan_offset(b, o.x, s->layers * state * sizeof(float)) : o.x);
 }

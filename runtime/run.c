@@ -24,6 +24,14 @@ struct sm_session {
     bool ran;
 };
 
+static void add_time(struct sm_step_times *times, const struct sm_step *step, uint64_t ns)
+{
+    times->ns[step->label] += ns;
+    times->calls[step->label]++;
+    times->kind_ns[step->label][step->kind] += ns;
+    times->kind_calls[step->label][step->kind]++;
+}
+
 /* Every thread's share of every step; thread 0 keeps the time. Fewer threads than planned do more shares each. */
 static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t thread, size_t team,
                  struct sm_step_times *times)
@@ -39,8 +47,7 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t 
         }
         if (clock_ns && i) {
             const uint64_t now = clock_ns();
-            times->ns[step[-1].label] += now - since;
-            times->calls[step[-1].label]++;
+            add_time(times, &step[-1], now - since);
             since = now;
         }
         for (size_t share = thread; share < shares; share += team) {
@@ -49,10 +56,7 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t 
         }
     }
 #pragma omp barrier
-    if (clock_ns) {
-        times->ns[steps[count - 1].label] += clock_ns() - since;
-        times->calls[steps[count - 1].label]++;
-    }
+    if (clock_ns) add_time(times, &steps[count - 1], clock_ns() - since);
 }
 
 /* The share of the calling thread of a team. */

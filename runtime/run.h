@@ -65,6 +65,7 @@ struct sm_session_memory sm_session_memory(const struct sm_session *session);
  * calls, so what the labels leave over is unexplained: the host's part, and starting the threads. */
 struct sm_step_times {
     uint64_t ns[SM_LABELS], calls[SM_LABELS];
+    uint64_t kind_ns[SM_LABELS][SM_LAYER_KINDS], kind_calls[SM_LABELS][SM_LAYER_KINDS]; /* the same by kind of layer */
     uint64_t elapsed_ns, runs;
 };
 const struct sm_step_times *sm_session_times(const struct sm_session *session, enum sm_phase phase);

@@ -74,6 +74,15 @@ static void test_hooks_and_times(void **state)
         ns += times->ns[l];
         assert_true(times->ns[l] == times->calls[l]); /* this clock gives every step one tick */
     }
+    uint64_t kinds[SM_LAYER_KINDS] = {0};
+    for (size_t l = 0; l < SM_LABELS; l++)
+        for (size_t k = 0; k < SM_LAYER_KINDS; k++) {
+            kinds[k] += times->kind_calls[l][k];
+            assert_true(times->kind_ns[l][k] == times->kind_calls[l][k]);
+        }
+    assert_int_equal(kinds[SM_LAYER_NONE] + kinds[SM_LAYER_FULL], calls); /* this model has but one kind */
+    assert_int_equal(times->kind_calls[SM_LABEL_ATTENTION][SM_LAYER_FULL], 5 * 3);
+    assert_int_equal(times->kind_calls[SM_LABEL_HEAD][SM_LAYER_NONE], 5);
     assert_int_equal(times->runs, 5);
     assert_int_equal(calls, 5 * sm_plan_step_count(sm_session_plan(f.session, SM_PHASE_DECODE)));
     assert_int_equal(times->calls[SM_LABEL_ATTENTION], 5 * 3);
