@@ -93,7 +93,7 @@ static void end_call(void *state, enum sm_phase phase, size_t thread)
 
 struct sm_run_hooks sm_counted_hooks(struct sm_counted *c)
 {
-    return (struct sm_run_hooks){begin_call, end_call, c};
+    return (struct sm_run_hooks){.begin = begin_call, .end = end_call, .state = c};
 }
 
 void sm_counted_record(const struct sm_counted *c, enum sm_phase phase, struct sm_record *record)

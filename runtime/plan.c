@@ -100,7 +100,7 @@ struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights
                  sm_phase_name(options->phase), bytes, plan_counted_bytes(&b));
         return NULL;
     }
-    const size_t steps = b.step_count, writes = b.plan.write_count;
+    const size_t steps = b.step_count, writes = b.plan.write_count, views = b.plan.view_count;
     b = (struct plan_builder){.weights = weights,
                               .cache = cache,
                               .positions = positions,
@@ -109,7 +109,8 @@ struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights
                               .why_bytes = why_bytes,
                               .arena = arena,
                               .step_room = steps,
-                              .write_room = writes};
+                              .write_room = writes,
+                              .view_room = views};
     plan_add_steps(&b);
     return plan_end(&b);
 }

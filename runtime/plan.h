@@ -1,8 +1,12 @@
 /* plan.h - the static graph of one phase and one shape: steps over one arena, every address known before it runs.
  *
- * A plan processes `rows` rows whose keys stand after `max_seq - rows` past slots: prefill has rows = max_seq and
- * no past, decode has one row. What changes from call to call (tokens, rotary rows, how much is valid, which slot is
- * written, which row is last) is set in the plan's own operands by sm_plan_set; nothing else moves. */
+ * A plan processes `rows` rows. In prefill they attend to each other alone: max_seq of them, or a prefill bucket. In
+ * append (a bucket) and decode (one row) their keys stand after `max_seq - rows` past slots. What changes from call to
+ * call (tokens, rotary rows, how much is valid, which slot is written, which row is last) is set in the plan's own
+ * operands by sm_plan_set; nothing else moves.
+ *
+ * With `short_sliding` a layer with a window W reads no more past slots than a row can see: the min(W - 1, max_seq -
+ * rows) most recent ones. Its view of the past moves with the number of valid slots, its size does not. */
 #ifndef SM_PLAN_H
 #define SM_PLAN_H
 
@@ -81,6 +85,7 @@ struct sm_plan_options {
     size_t threads;
     bool all_rows;   /* logits of every row, hidden states kept: golden tests and verification only */
     float mask_fill; /* 0: the default, -120 */
+    bool short_sliding;
 };
 
 struct sm_plan; /* opaque; lies in the arena */
@@ -96,7 +101,7 @@ struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights
                               size_t why_bytes);
 
 /* What one call is about. Rows [begin, begin + count) hold tokens, at positions past, past + 1, ...; the other rows
- * are padding at position 0. */
+ * are padding, at position 0 in prefill and at the positions that follow in append. */
 struct sm_call {
     const int32_t *tokens; /* [count] */
     size_t begin, count;

@@ -28,6 +28,13 @@ static void fail(struct plan_builder *b, const char *sentence)
     b->failed = 1;
 }
 
+/* Slots of the past that a layer with that window reads. */
+static size_t past_of(const struct sm_plan_options *o, size_t window)
+{
+    const size_t past = o->phase == SM_PHASE_PREFILL ? 0 : o->max_seq - o->rows;
+    return o->short_sliding && window && window - 1 < past ? window - 1 : past;
+}
+
 void plan_begin(struct plan_builder *b)
 {
     const struct sm_model_shape *s = &b->weights->model->shape;
@@ -40,6 +47,7 @@ void plan_begin(struct plan_builder *b)
     (void)plan_take(b, sizeof *p);
     p->steps = plan_take(b, b->step_room * sizeof *p->steps);
     p->writes = plan_take(b, b->write_room * sizeof *p->writes);
+    p->views = plan_take(b, b->view_room * sizeof *p->views);
     for (size_t i = 0; i < b->positions->count; i++) {
         const size_t half = b->positions->rotation[i].head_dim / 2;
         p->rotation[i].cos = plan_take(b, rows * half * sizeof(float));
@@ -53,8 +61,9 @@ void plan_begin(struct plan_builder *b)
             fail(b, "its layers have too many different windows");
             return;
         }
-        p->mask[p->mask_count++] = (struct plan_mask){.window = s->layer[l].window,
-                                                      .mask = plan_take(b, rows * b->options->max_seq * sizeof(float))};
+        const size_t past = past_of(b->options, s->layer[l].window);
+        p->mask[p->mask_count++] = (struct plan_mask){
+            .window = s->layer[l].window, .past = past, .mask = plan_take(b, rows * (past + rows) * sizeof(float))};
     }
 }
 
@@ -150,17 +159,26 @@ void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const 
     b->plan.write_count++;
 }
 
-float *plan_mask(struct plan_builder *b, size_t window)
+void plan_keep_view(struct plan_builder *b, struct sm_attention *args, size_t slot_bytes)
+{
+    if (b->arena)
+        b->plan.views[b->plan.view_count] =
+            (struct plan_view){.args = args, .k = args->k_past, .v = args->v_past, .slot_bytes = slot_bytes};
+    b->plan.view_count++;
+}
+
+const struct plan_mask *plan_mask(const struct plan_builder *b, size_t window)
 {
     size_t i = 0;
     while (i + 1 < b->plan.mask_count && b->plan.mask[i].window != window) i++;
-    return b->plan.mask[i].mask;
+    return &b->plan.mask[i];
 }
 
 size_t plan_counted_bytes(const struct plan_builder *b)
 {
     return b->used + padded(b->step_count * sizeof(struct sm_step)) +
-           padded(b->plan.write_count * sizeof(struct plan_write));
+           padded(b->plan.write_count * sizeof(struct plan_write)) +
+           padded(b->plan.view_count * sizeof(struct plan_view));
 }
 
 struct sm_plan *plan_end(struct plan_builder *b)

@@ -4,6 +4,7 @@
 #ifndef SM_PLAN_BUILDER_H
 #define SM_PLAN_BUILDER_H
 
+#include "attention.h"
 #include "mask_build/mask_build.h"
 #include "plan.h"
 #include "rmsnorm/rmsnorm.h"
@@ -52,9 +53,16 @@ struct plan_rotation {
 };
 
 struct plan_mask {
-    size_t window;
-    float *mask; /* [rows][max_seq] */
+    size_t window, past; /* past columns of layers with that window */
+    float *mask;         /* [rows][past + rows] */
     struct sm_mask_build *args;
+};
+
+/* An attention whose view of the past moves: `k` and `v` begin at slot 0, what a call sees where it must. */
+struct plan_view {
+    struct sm_attention *args;
+    struct sm_kv k, v;
+    size_t slot_bytes; /* of one slot of a KV head */
 };
 
 /* A write into slots, whose rows and slot each call sets. */
@@ -74,6 +82,8 @@ struct sm_plan {
     size_t step_count, barriers;
     struct plan_write *writes;
     size_t write_count;
+    struct plan_view *views;
+    size_t view_count;
     int32_t *tokens;
     struct plan_rotation rotation[SM_MAX_ROTATIONS];
     struct plan_mask mask[PLAN_MAX_MASKS];
@@ -98,7 +108,7 @@ struct plan_builder {
     int failed;  /* the first failure is in why */
     char *arena; /* NULL: count */
     size_t used;
-    size_t step_count, step_room, write_room;
+    size_t step_count, step_room, write_room, view_room;
     size_t layer;                        /* whose steps are being added; SM_NO_LAYER before and after them */
     struct plan_access by_all, by_first; /* since the last barrier: by all threads, and by thread 0 alone */
     struct sm_plan plan;                 /* copied into the arena at the end */
@@ -127,8 +137,11 @@ struct sm_part plan_share(const struct sm_family *family, const struct sm_shape 
 /* Notes that the step just added writes into slots. */
 void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const struct sm_shape *shape);
 
+/* Notes that the step just added reads a view of the past that moves. */
+void plan_keep_view(struct plan_builder *b, struct sm_attention *args, size_t slot_bytes);
+
 /* The mask of layers with that window. */
-float *plan_mask(struct plan_builder *b, size_t window);
+const struct plan_mask *plan_mask(const struct plan_builder *b, size_t window);
 
 /* The bytes that all steps took, with room for their table. */
 size_t plan_counted_bytes(const struct plan_builder *b);

@@ -5,18 +5,44 @@
 #include "cache_write.h"
 #include "plan_builder.h"
 
-/* The rotary rows of every row's position: padding stands at position 0. */
+/* The rotary rows of every row's position. Padding stands at position 0 in prefill; in append, where it is always at
+ * the end, at the positions that follow (static-contract: 1.3, 1.6). */
 static void set_rotations(struct sm_plan *p, const struct sm_call *call)
 {
     for (size_t i = 0; i < p->positions->count; i++) {
         const struct sm_rotation *from = &p->positions->rotation[i];
         const size_t half = from->head_dim / 2, row = half * sizeof(float);
         for (size_t r = 0; r < p->options.rows; r++) {
-            const bool valid = r >= call->begin && r < call->begin + call->count;
+            const bool valid =
+                r >= call->begin && (r < call->begin + call->count || p->options.phase != SM_PHASE_PREFILL);
             const size_t position = valid ? call->past + r - call->begin : 0;
             memcpy(p->rotation[i].cos + r * half, from->cos + position * half, row);
             memcpy(p->rotation[i].sin + r * half, from->sin + position * half, row);
         }
+    }
+}
+
+/* The first slot that a view of `past` slots shows when `valid` slots are: the view ends at the last valid one. */
+static size_t first_shown(size_t past, size_t valid)
+{
+    return valid > past ? valid - past : 0;
+}
+
+static struct sm_kv kv_from(const struct sm_kv *all, size_t slot, size_t slot_bytes)
+{
+    struct sm_kv from = *all;
+    from.data = (const char *)all->data + slot * slot_bytes;
+    if (all->scale) from.scale = all->scale + slot;
+    return from;
+}
+
+static void set_views(struct sm_plan *p, const struct sm_call *call)
+{
+    for (size_t i = 0; i < p->view_count; i++) {
+        const struct plan_view *view = &p->views[i];
+        const size_t first = first_shown(view->args->past, call->past);
+        view->args->k_past = kv_from(&view->k, first, view->slot_bytes);
+        view->args->v_past = kv_from(&view->v, first, view->slot_bytes);
     }
 }
 
@@ -26,8 +52,9 @@ void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
     memset(p->tokens, 0, p->options.rows * sizeof *p->tokens);
     memcpy(p->tokens + call->begin, call->tokens, call->count * sizeof *p->tokens);
     set_rotations(p, call);
+    set_views(p, call);
     for (size_t i = 0; i < p->mask_count; i++) {
-        p->mask[i].args->past_valid = call->past;
+        p->mask[i].args->past_valid = call->past - first_shown(p->mask[i].past, call->past);
         p->mask[i].args->begin = call->begin;
         p->mask[i].args->valid = call->count;
     }

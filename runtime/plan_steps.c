@@ -190,7 +190,8 @@ static void add_attention(struct plan_builder *b, size_t l, const struct operand
 {
     const struct sm_layer_shape *a = layer_of(b, l);
     const struct sm_layer_cache *c = &b->cache->layer[a->kv_source];
-    const size_t rows = b->options->rows, past = b->options->max_seq - rows, slots = b->options->max_seq - 1;
+    const struct plan_mask *mask = plan_mask(b, a->window);
+    const size_t rows = b->options->rows, past = mask->past, slots = b->options->max_seq - 1;
     const size_t stride = slots * a->head_dim, now_stride = rows * a->head_dim;
     const struct sm_attention args = {.out = o->mixed,
                                       .out_stride = a->heads * a->head_dim,
@@ -200,8 +201,8 @@ static void add_attention(struct plan_builder *b, size_t l, const struct operand
                                       .v_past = {c->v, c->v_scale, stride, slots},
                                       .k_now = {o->k_now, c->k_scale ? o->k_now_scale : NULL, now_stride, rows},
                                       .v_now = {o->v_now, c->k_scale ? o->v_now_scale : NULL, now_stride, rows},
-                                      .mask = plan_mask(b, a->window),
-                                      .mask_stride = b->options->max_seq,
+                                      .mask = mask->mask,
+                                      .mask_stride = past + rows,
                                       .rows = rows,
                                       .heads = a->heads,
                                       .kv_heads = a->kv_heads,
@@ -211,27 +212,30 @@ static void add_attention(struct plan_builder *b, size_t l, const struct operand
                                       .scale = a->attention_scale,
                                       .softcap = a->attention_softcap};
     const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)rows,
-                                    [SM_ATTENTION_MAX_SEQ] = (int64_t)b->options->max_seq,
+                                    [SM_ATTENTION_MAX_SEQ] = (int64_t)(past + rows),
                                     [SM_ATTENTION_HEAD_DIM] = (int64_t)a->head_dim,
                                     [SM_ATTENTION_HEADS] = (int64_t)a->heads,
                                     [SM_ATTENTION_KV_HEADS] = (int64_t)a->kv_heads,
                                     [SM_ATTENTION_VALID] = -1,
                                     [SM_ATTENTION_WINDOW] = (int64_t)a->window}};
-    plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args, &shape,
-              PLAN_Q | PLAN_NOW | PLAN_SLOTS | PLAN_MASK, PLAN_MIXED);
+    void *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args, &shape,
+                             PLAN_Q | PLAN_NOW | PLAN_SLOTS | PLAN_MASK, PLAN_MIXED);
+    if (past && past < b->options->max_seq - rows)
+        plan_keep_view(b, placed, a->head_dim * sm_kv_element_bytes(b->cache->type));
 }
 
 static void add_masks(struct plan_builder *b)
 {
     for (size_t i = 0; i < b->plan.mask_count; i++) {
+        const size_t rows = b->options->rows, past = b->plan.mask[i].past;
         const struct sm_mask_build args = {.mask = b->plan.mask[i].mask,
-                                           .mask_stride = b->options->max_seq,
-                                           .rows = b->options->rows,
-                                           .past = b->options->max_seq - b->options->rows,
+                                           .mask_stride = past + rows,
+                                           .rows = rows,
+                                           .past = past,
                                            .window = b->plan.mask[i].window,
                                            .fill = b->options->mask_fill != 0 ? b->options->mask_fill : MASK_FILL};
         const struct sm_shape shape = {{[SM_MASK_BUILD_ROWS] = (int64_t)args.rows,
-                                        [SM_MASK_BUILD_MAX_SEQ] = (int64_t)b->options->max_seq,
+                                        [SM_MASK_BUILD_MAX_SEQ] = (int64_t)(past + rows),
                                         [SM_MASK_BUILD_WINDOW] = (int64_t)args.window}};
         b->plan.mask[i].args =
             plan_step(b, SM_LABEL_MASK, plan_variant(b, "mask_build"), &args, sizeof args, &shape, 0, PLAN_MASK);

@@ -56,8 +56,11 @@ static void test_hooks_and_times(void **state)
 {
     (void)state;
     struct fixture f;
-    const struct sm_session_options options = {
-        .max_seq = 24, .kv = SM_KV_F16, .threads = 2, .hooks = {begin, end, &seen}, .clock_ns = tick};
+    const struct sm_session_options options = {.max_seq = 24,
+                                               .kv = SM_KV_F16,
+                                               .threads = 2,
+                                               .hooks = {.begin = begin, .end = end, .state = &seen},
+                                               .clock_ns = tick};
     open_model(&f, "native", &options);
     assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why), 0);
     for (int i = 0; i < 5; i++) assert_int_equal(sm_session_decode(f.session, 7, why, sizeof why), 0);
