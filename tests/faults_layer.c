@@ -112,6 +112,9 @@ AFTER_WRITE(
 FAULT(rmsnorm_no_eps, struct sm_rmsnorm, sm_rmsnorm_ref, a->eps *= 0.9f)
 FAULT(rmsnorm_weight_column, struct sm_rmsnorm, sm_rmsnorm_ref, a->w -= a->w ? 1 : 0)
 FAULT(rmsnorm_last_block, struct sm_rmsnorm, sm_rmsnorm_ref, a->cols -= 16)
+FAULT(rmsnorm_no_residual, struct sm_rmsnorm, sm_rmsnorm_ref, a->residual = NULL)
+FAULT(rmsnorm_residual_column, struct sm_rmsnorm, sm_rmsnorm_ref, a->residual--)
+FAULT(rmsnorm_no_scale, struct sm_rmsnorm, sm_rmsnorm_ref, a->scale = 1)
 
 /* All columns are written, but the mean leaves the last one out. */
 static void rmsnorm_mean(const void *args, struct sm_part part)
@@ -122,8 +125,28 @@ static void rmsnorm_mean(const void *args, struct sm_part part)
     float last[64];
     for (size_t r = part.row_begin; r < part.row_end; r++) last[r] = a->x[r * a->x_stride + fewer.cols];
     sm_rmsnorm_ref(&fewer, part);
+    for (size_t r = part.row_begin; r < part.row_end; r++) {
+        float *y = &a->y[r * a->y_stride + fewer.cols];
+        const float residual = a->residual[r * a->residual_stride + fewer.cols];
+        *y = (last[r] * (a->w ? a->w[fewer.cols] : 1) + residual) * a->scale;
+    }
+}
+
+/* The branch is scaled, and not the sum. */
+static void rmsnorm_scaled_branch(const void *args, struct sm_part part)
+{
+    const struct sm_rmsnorm *a = args;
+    struct sm_rmsnorm bare = *a;
+    bare.residual = NULL;
+    float kept[16][96];
     for (size_t r = part.row_begin; r < part.row_end; r++)
-        a->y[r * a->y_stride + fewer.cols] = last[r] * (a->w ? a->w[fewer.cols] : 1);
+        memcpy(kept[r], a->residual + r * a->residual_stride, a->cols * sizeof(float));
+    sm_rmsnorm_ref(&bare, part);
+    for (size_t r = part.row_begin; r < part.row_end; r++)
+        for (size_t c = 0; c < a->cols; c++) {
+            float *y = &a->y[r * a->y_stride + c];
+            *y = *y * a->scale + kept[r][c];
+        }
 }
 
 FAULT(rope_position, struct sm_rope, sm_rope_ref, (a->cos -= a->head_dim / 2, a->sin -= a->head_dim / 2))
@@ -247,6 +270,10 @@ static const struct fault {
     CAUGHT(rmsnorm, rmsnorm_weight_column),
     CAUGHT(rmsnorm, rmsnorm_last_block),
     CAUGHT(rmsnorm, rmsnorm_mean),
+    CAUGHT(rmsnorm, rmsnorm_no_residual),
+    CAUGHT(rmsnorm, rmsnorm_residual_column),
+    CAUGHT(rmsnorm, rmsnorm_no_scale),
+    CAUGHT(rmsnorm, rmsnorm_scaled_branch),
     CAUGHT(rope, rope_position),
     CAUGHT(rope, rope_tables_swapped),
     CAUGHT(rope, rope_last_head),
@@ -271,8 +298,8 @@ static struct sm_shape shape_of(const struct sm_family *f)
     static const struct {
         const char *axis;
         int64_t value;
-    } values[] = {{"rows", 11}, {"max_seq", 40}, {"head_dim", 20}, {"kv_heads", 3},
-                  {"valid", 5}, {"cols", 96},    {"heads", 3},     {"vocab", 50}};
+    } values[] = {{"rows", 11}, {"max_seq", 40}, {"head_dim", 20}, {"kv_heads", 3}, {"valid", 5},
+                  {"cols", 96}, {"heads", 3},    {"vocab", 50},    {"residual", 1}};
     struct sm_shape shape = {{0}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const int d = sm_dim_index(f, values[i].axis);

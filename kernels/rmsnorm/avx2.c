@@ -34,16 +34,20 @@ void sm_rmsnorm_avx2(const void *args, struct sm_part part)
         const float *x = a->x + r * a->x_stride;
         float *y = a->y + r * a->y_stride;
         const __m256 scale = _mm256_set1_ps(1 / sqrtf(sum_of_squares(x, a->cols) / (float)a->cols + a->eps));
+        const float *residual = a->residual ? a->residual + r * a->residual_stride : NULL;
+        const __m256 factor = _mm256_set1_ps(a->scale);
         size_t c = 0;
         for (; c + 8 <= a->cols; c += 8) {
             __m256 v = _mm256_mul_ps(_mm256_loadu_ps(x + c), scale);
             if (a->w) v = _mm256_mul_ps(v, _mm256_loadu_ps(a->w + c));
+            if (residual) v = _mm256_mul_ps(_mm256_add_ps(v, _mm256_loadu_ps(residual + c)), factor);
             _mm256_storeu_ps(y + c, v);
         }
         if (c < a->cols) {
             const __m256i lanes = sm_first_lanes_avx2(a->cols - c);
             __m256 v = _mm256_mul_ps(_mm256_maskload_ps(x + c, lanes), scale);
             if (a->w) v = _mm256_mul_ps(v, _mm256_maskload_ps(a->w + c, lanes));
+            if (residual) v = _mm256_mul_ps(_mm256_add_ps(v, _mm256_maskload_ps(residual + c, lanes)), factor);
             _mm256_maskstore_ps(y + c, lanes, v);
         }
     }

@@ -32,16 +32,20 @@ void sm_rmsnorm_avx512(const void *args, struct sm_part part)
         const float *x = a->x + r * a->x_stride;
         float *y = a->y + r * a->y_stride;
         const __m512 scale = _mm512_set1_ps(1 / sqrtf(sum_of_squares(x, a->cols) / (float)a->cols + a->eps));
+        const float *residual = a->residual ? a->residual + r * a->residual_stride : NULL;
+        const __m512 factor = _mm512_set1_ps(a->scale);
         size_t c = 0;
         for (; c + 16 <= a->cols; c += 16) {
             __m512 v = _mm512_mul_ps(_mm512_loadu_ps(x + c), scale);
             if (a->w) v = _mm512_mul_ps(v, _mm512_loadu_ps(a->w + c));
+            if (residual) v = _mm512_mul_ps(_mm512_add_ps(v, _mm512_loadu_ps(residual + c)), factor);
             _mm512_storeu_ps(y + c, v);
         }
         if (c < a->cols) {
             const __mmask16 lanes = sm_first_lanes_avx512(a->cols - c);
             __m512 v = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes, x + c), scale);
             if (a->w) v = _mm512_mul_ps(v, _mm512_maskz_loadu_ps(lanes, a->w + c));
+            if (residual) v = _mm512_mul_ps(_mm512_add_ps(v, _mm512_maskz_loadu_ps(lanes, residual + c)), factor);
             _mm512_mask_storeu_ps(y + c, lanes, v);
         }
     }

@@ -12,6 +12,10 @@ void sm_rmsnorm_ref(const void *args, struct sm_part part)
         double sum = 0;
         for (size_t c = 0; c < a->cols; c++) sum += (double)x[c] * (double)x[c];
         const float scale = (float)(1 / sqrt(sum / (double)a->cols + (double)a->eps));
-        for (size_t c = 0; c < a->cols; c++) y[c] = x[c] * scale * (a->w ? a->w[c] : 1);
+        const float *residual = a->residual ? a->residual + r * a->residual_stride : NULL;
+        for (size_t c = 0; c < a->cols; c++) {
+            const float n = x[c] * scale * (a->w ? a->w[c] : 1);
+            y[c] = residual ? (n + residual[c]) * a->scale : n;
+        }
     }
 }

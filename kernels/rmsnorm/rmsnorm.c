@@ -13,6 +13,7 @@ static const struct sm_variant variants[] = {
 static const struct sm_dim dims[SM_RMSNORM_DIMS] = {
     [SM_RMSNORM_ROWS] = {"rows", 1, 1, 1 << 20, "rows: tokens, or tokens x heads for norms of heads"},
     [SM_RMSNORM_COLS] = {"cols", 2048, 1, 1 << 20, "columns: the hidden size, or head_dim"},
+    [SM_RMSNORM_RESIDUAL] = {"residual", 0, 0, 1, "1: the norm is added to a residual, and the sum scaled"},
 };
 
 static struct sm_part split(const struct sm_shape *shape, size_t threads, size_t i)
