@@ -1,7 +1,9 @@
 /* positions.h - the rotary tables of a model for positions 0 .. max_seq - 1, one for every kind of layer.
  *
  * cos and sin are [max_seq][head_dim / 2]; the angle of pair i at position p is the float product p * f[i] with
- * f[i] = theta^(-2i / head_dim) / divisor[i] rounded to float, 0 for pairs that do not rotate (model-math: 0.4). */
+ * f[i] = theta^(-2i / head_dim) / (factor * divisor[i]) rounded to float, 0 for pairs that do not rotate (model-math:
+ * 0.4 to 0.7). The divisors are those of the model's tensor, else of its rotary scaling; they are about long contexts,
+ * so they leave layers with a window alone (model-math: E, 11), and a tensor only counts where its length fits. */
 #ifndef SM_POSITIONS_H
 #define SM_POSITIONS_H
 
@@ -10,8 +12,9 @@
 #define SM_MAX_ROTATIONS 8
 
 struct sm_rotation {
-    double theta;
+    double theta, factor;
     size_t head_dim, pairs;
+    bool divided; /* by the divisors */
     float *cos, *sin;
 };
 

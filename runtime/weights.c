@@ -88,6 +88,7 @@ struct job {
     const float **vector;
     size_t paired; /* rows are pairs inside heads of this many: put them in order. 0: they are in order */
     bool dequantise;
+    float plus; /* added to a vector's elements */
     size_t offset;
 };
 
@@ -127,9 +128,19 @@ static int add_vector(struct packer *p, const struct sm_tensor *from, size_t pai
     return 0;
 }
 
+/* The weights of a norm. */
+static int add_norm(struct packer *p, const struct sm_tensor *from, size_t paired, const float **to)
+{
+    if (add_vector(p, from, paired, to)) return -1;
+    if (from->data && p->weights->model->norm_plus_one) p->jobs[p->count - 1].plus = 1;
+    return 0;
+}
+
 static int add_matrix(struct packer *p, const struct sm_tensor *from, const struct sm_tensor *bias, size_t paired,
                       struct sm_weight *to)
 {
+    *to = (struct sm_weight){0};
+    if (!from->data) return 0;
     const struct rule *rule = &p->recipe->rule[from->format];
     const struct sm_variant *v = sm_choose(&p->weights->choice, rule->family, rule->packed, p->why, p->why_bytes);
     if (!v) return -1;
@@ -145,20 +156,44 @@ static int add_matrix(struct packer *p, const struct sm_tensor *from, const stru
     return bias ? add_vector(p, bias, paired, &to->bias) : 0;
 }
 
+static int add_layer_matrices(struct packer *p, const struct sm_tensor *t, size_t paired, struct sm_layer_weights *w)
+{
+    const struct {
+        enum sm_layer_tensor matrix, bias; /* SM_LAYER_TENSORS: it has none */
+        struct sm_weight *to;
+        bool turned; /* its rows are rotated later */
+    } all[] = {
+        {SM_TENSOR_Q, SM_TENSOR_Q_BIAS, &w->q, true},
+        {SM_TENSOR_K, SM_TENSOR_K_BIAS, &w->k, true},
+        {SM_TENSOR_V, SM_TENSOR_V_BIAS, &w->v, false},
+        {SM_TENSOR_O, SM_TENSOR_O_BIAS, &w->o, false},
+        {SM_TENSOR_GATE, SM_TENSOR_GATE_BIAS, &w->gate, false},
+        {SM_TENSOR_UP, SM_TENSOR_UP_BIAS, &w->up, false},
+        {SM_TENSOR_DOWN, SM_TENSOR_DOWN_BIAS, &w->down, false},
+        {SM_TENSOR_PER_LAYER_GATE, SM_LAYER_TENSORS, &w->per_layer_gate, false},
+        {SM_TENSOR_PER_LAYER_PROJECTION, SM_LAYER_TENSORS, &w->per_layer_projection, false},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const struct sm_tensor *bias = all[i].bias == SM_LAYER_TENSORS ? NULL : &t[all[i].bias];
+        if (add_matrix(p, &t[all[i].matrix], bias, all[i].turned ? paired : 0, all[i].to)) return -1;
+    }
+    return 0;
+}
+
 static int add_layer(struct packer *p, size_t i)
 {
     const struct sm_model *m = p->weights->model;
     const struct sm_tensor *t = m->layer[i].tensor;
     struct sm_layer_weights *w = &p->weights->layer[i];
     const size_t paired = m->paired_rows ? m->shape.layer[i].head_dim : 0;
-    return add_vector(p, &t[SM_TENSOR_ATTN_NORM], 0, &w->attn_norm) ||
-           add_matrix(p, &t[SM_TENSOR_Q], &t[SM_TENSOR_Q_BIAS], paired, &w->q) ||
-           add_matrix(p, &t[SM_TENSOR_K], &t[SM_TENSOR_K_BIAS], paired, &w->k) ||
-           add_matrix(p, &t[SM_TENSOR_V], &t[SM_TENSOR_V_BIAS], 0, &w->v) ||
-           add_matrix(p, &t[SM_TENSOR_O], &t[SM_TENSOR_O_BIAS], 0, &w->o) ||
-           add_vector(p, &t[SM_TENSOR_FFN_NORM], 0, &w->ffn_norm) ||
-           add_matrix(p, &t[SM_TENSOR_GATE], NULL, 0, &w->gate) || add_matrix(p, &t[SM_TENSOR_UP], NULL, 0, &w->up) ||
-           add_matrix(p, &t[SM_TENSOR_DOWN], NULL, 0, &w->down);
+    return add_layer_matrices(p, t, paired, w) || add_norm(p, &t[SM_TENSOR_ATTN_NORM], 0, &w->attn_norm) ||
+           add_norm(p, &t[SM_TENSOR_FFN_NORM], 0, &w->ffn_norm) ||
+           add_norm(p, &t[SM_TENSOR_Q_NORM], paired, &w->q_norm) ||
+           add_norm(p, &t[SM_TENSOR_K_NORM], paired, &w->k_norm) ||
+           add_norm(p, &t[SM_TENSOR_POST_ATTN_NORM], 0, &w->post_attn_norm) ||
+           add_norm(p, &t[SM_TENSOR_POST_FFN_NORM], 0, &w->post_ffn_norm) ||
+           add_norm(p, &t[SM_TENSOR_PER_LAYER_POST_NORM], 0, &w->per_layer_post_norm) ||
+           add_vector(p, &t[SM_TENSOR_LAYER_SCALAR], 0, &w->scalar);
 }
 
 static bool f16_finite(uint16_t h)
@@ -235,6 +270,7 @@ static int do_vector(const struct job *job, float *to)
             to[i] = sm_f16_to_f32(((const uint16_t *)t->data)[from]);
         else
             memcpy(&to[i], (const char *)t->data + from * sizeof *to, sizeof *to);
+        to[i] += job->plus;
     }
     *job->vector = to;
     return 0;
@@ -269,13 +305,29 @@ static int plan_jobs(struct packer *p)
     struct sm_weights *w = p->weights;
     for (size_t i = 0; i < w->model->shape.layers; i++)
         if (add_layer(p, i)) return -1;
-    return add_vector(p, &w->model->output_norm, 0, &w->output_norm) ||
+    return add_norm(p, &w->model->output_norm, 0, &w->output_norm) ||
+           add_norm(p, &w->model->per_layer_norm, 0, &w->per_layer_norm) ||
+           add_matrix(p, &w->model->per_layer_context, NULL, 0, &w->per_layer_context) ||
            add_matrix(p, &w->model->head, NULL, 0, &w->head);
+}
+
+/* The same of a table that may be most of the model, or not there: its rows share the work. */
+static bool table_finite(const struct sm_tensor *t)
+{
+    int unfinite = 0;
+    if (!t->data) return true;
+#pragma omp parallel for schedule(dynamic, 64) reduction(| : unfinite)
+    for (size_t r = 0; r < t->rows; r++) {
+        const struct sm_tensor row = {(const char *)t->data + t->bytes / t->rows * r, t->format, 1, t->cols, 0};
+        unfinite |= !tensor_finite(&row);
+    }
+    return !unfinite;
 }
 
 static int run_jobs(struct packer *p)
 {
-    int unfinite = !tensor_finite(&p->weights->model->embedding), failed = 0;
+    int unfinite = !tensor_finite(&p->weights->model->embedding) || !table_finite(&p->weights->model->per_layer_table);
+    int failed = 0;
 #pragma omp parallel for schedule(dynamic) reduction(| : unfinite, failed)
     for (size_t i = 0; i < p->count; i++) {
         const struct job *job = &p->jobs[p->count - 1 - i]; /* the head is last and largest: it starts first */
@@ -336,7 +388,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     if (!p.recipe) return -1;
     struct sm_weights *w = calloc(1, sizeof *w);
     p.weights = w;
-    p.jobs = calloc(layers * SM_LAYER_TENSORS + 2, sizeof *p.jobs);
+    p.jobs = calloc(layers * SM_LAYER_TENSORS + 4, sizeof *p.jobs);
     if (w) w->layer = calloc(layers, sizeof *w->layer);
     int bad = -1;
     if (!w || !p.jobs || !w->layer) {

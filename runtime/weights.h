@@ -3,8 +3,9 @@
  * A recipe says, for each format of the file, which matmul family runs it and what the matrix becomes first:
  *     native   quantised matrices on int8 rows in their own format; F32 and F16 in float
  *     float    everything dequantised to float
- * Packing happens once; several plans and caches share the result. Embedding rows are read from the model's own
- * bytes, so the model must outlive the weights. */
+ * Packing happens once; several plans and caches share the result. Rows of the embedding and of the per-layer table are
+ * read from the model's own bytes, so the model must outlive the weights. Norms that a file stores less one are whole
+ * here. */
 #ifndef SM_WEIGHTS_H
 #define SM_WEIGHTS_H
 
@@ -38,9 +39,11 @@ struct sm_weight {
     size_t out, in;
 };
 
+/* What the model does not have is NULL: a vector, or the data of a matrix. */
 struct sm_layer_weights {
-    struct sm_weight q, k, v, o, gate, up, down;
-    const float *attn_norm, *ffn_norm;
+    struct sm_weight q, k, v, o, gate, up, down, per_layer_gate, per_layer_projection;
+    const float *attn_norm, *ffn_norm, *q_norm, *k_norm, *post_attn_norm, *post_ffn_norm, *per_layer_post_norm;
+    const float *scalar; /* one */
 };
 
 struct sm_weights {
@@ -48,8 +51,8 @@ struct sm_weights {
     const char *recipe;
     struct sm_choice choice; /* a copy; the forced names are the weights' own */
     struct sm_layer_weights *layer;
-    struct sm_weight head;
-    const float *output_norm;
+    struct sm_weight head, per_layer_context;
+    const float *output_norm, *per_layer_norm;
     size_t bytes;  /* held by the weights, beside the model's own */
     double pack_s; /* 0 until the caller that has a clock fills it in */
     void *memory, *names;
