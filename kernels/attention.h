@@ -1,6 +1,6 @@
 /* attention.h - attention of query rows over exactly K static columns under an additive mask.
  *
- * One contract for the families attention_f32, attention_f16, attention_i8, which differ in the KV type.
+ * One contract for the families attention_f32, attention_f16, attention_i8, attention_i16, which differ in the KV type.
  * For query row r and query head h, with KV head g = h / (heads / kv_heads) and K = past + now columns:
  *
  *     z[j]      = scale * dot(q[r][h], key[g][j])             over head_dim
@@ -17,11 +17,13 @@
  *   q     [rows][q_stride], row r holds [heads][head_dim], rotated
  *   k, v  per segment: [kv_heads] matrices of [slots][head_dim], head_stride elements apart. Keys are rotated.
  *         i8: element = data * scale[g][slot], scale [kv_heads] rows of scale_stride floats; data in -127..127.
+ *         i16: element = data * *scale, one float for all slots and heads of both segments; data in -32768..32767.
  *   mask  [rows][mask_stride] floats
  *
  * A part is query rows x query heads. The caller promises: rows, heads, kv_heads, now >= 1; heads a multiple
  * of kv_heads; head_dim a multiple of 8, at most SM_ATTENTION_MAX_HEAD_DIM; all numbers finite, those of unused
- * slots too; softcap >= 0. Nothing is aligned beyond its element. Data may be NULL where past is 0.
+ * slots too; softcap >= 0; scales of i16 in 2^-100..2^100. Nothing is aligned beyond its element. Data may be NULL
+ * where past is 0.
  *
  * How far a variant may be off (u = 2^-24, n = head_dim, K columns, z exact logits, w = exp(z - max z), o exact out):
  * a float logit is off by at most s[j] = sm_attention_dot_slack + sm_attention_logit_slack, so a weight is off by a
@@ -38,10 +40,10 @@
 
 /* Keys or values of one segment. */
 struct sm_kv {
-    const void *data;    /* float, f16 (uint16_t) or int8_t, by family */
-    const float *scale;  /* i8 only, else NULL */
+    const void *data;    /* float, f16 (uint16_t), int8_t or int16_t, by family */
+    const float *scale;  /* i8 and i16, else NULL */
     size_t head_stride;  /* elements from one KV head to the next */
-    size_t scale_stride; /* floats from one KV head to the next */
+    size_t scale_stride; /* i8: floats from one KV head to the next */
 };
 
 struct sm_attention {

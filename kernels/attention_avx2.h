@@ -52,6 +52,11 @@ static inline vec vec_load_i8(const int8_t *p)
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
 }
 
+static inline vec vec_load_i16(const int16_t *p)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm_loadu_si128((const __m128i *)p)));
+}
+
 /* A head_dim is a multiple of eight: no vector ends in a half. */
 static inline vec vec_load_half(const float *p)
 {
@@ -61,6 +66,11 @@ static inline vec vec_load_half(const float *p)
 static inline vec vec_load_half_f16(const uint16_t *p)
 {
     return vec_load_f16(p);
+}
+
+static inline vec vec_load_half_i16(const int16_t *p)
+{
+    return vec_load_i16(p);
 }
 
 static inline vec vec_load_half_i8(const int8_t *p)

@@ -51,6 +51,11 @@ static inline vec vec_load_i8(const int8_t *p)
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p)));
 }
 
+static inline vec vec_load_i16(const int16_t *p)
+{
+    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *)p)));
+}
+
 /* Eight elements, as a head_dim that is no multiple of sixteen ends; the rest zero. */
 static inline vec vec_load_half(const float *p)
 {
@@ -60,6 +65,12 @@ static inline vec vec_load_half(const float *p)
 static inline vec vec_load_half_f16(const uint16_t *p)
 {
     return _mm512_cvtph_ps(_mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)p)));
+}
+
+static inline vec vec_load_half_i16(const int16_t *p)
+{
+    const __m256i few = _mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)p));
+    return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(few));
 }
 
 static inline vec vec_load_half_i8(const int8_t *p)

@@ -82,8 +82,8 @@ static struct block block_at(const struct sm_attention *a, size_t g, size_t b)
     return (struct block){
         .k = (const attention_element *)k->data + g * k->head_stride + slot * a->head_dim,
         .v = (const attention_element *)v->data + g * v->head_stride + slot * a->head_dim,
-        .k_scale = k->scale ? k->scale + g * k->scale_stride + slot : NULL,
-        .v_scale = v->scale ? v->scale + g * v->scale_stride + slot : NULL,
+        .k_scale = SM_ATTENTION_KV == 8 ? k->scale + g * k->scale_stride + slot : NULL,
+        .v_scale = SM_ATTENTION_KV == 8 ? v->scale + g * v->scale_stride + slot : NULL,
         .count = smaller(BLOCK, slots - slot),
         .column = (is_past ? 0 : a->past) + slot,
     };
@@ -130,11 +130,11 @@ static void plan_rows(struct plan *plan, const struct sm_attention *a)
     }
 }
 
-/* Scaled queries, padded with zeros; empty sums. */
+/* Queries times the softmax scale and that of all keys, if they have one, padded with zeros; empty sums. */
 static void begin_rows(struct rows *s)
 {
     const struct sm_attention *a = s->a;
-    const vec scale = vec_set(a->scale);
+    const vec scale = vec_set(SM_ATTENTION_KV == 15 ? a->scale * *a->k_now.scale : a->scale);
     for (size_t m = 0; m < s->queries; m++) {
         const float *from =
             a->q + (s->row + m / s->head_count) * a->q_stride + (s->head + m % s->head_count) * a->head_dim;
@@ -326,9 +326,16 @@ static void attend_hidden(struct rows *s, struct plan *plan, size_t g, size_t ro
 }
 
 /* Adding 0 makes one zero of two, whatever weights of 0 were added. */
+INLINE vec finished(vec sum, vec divisor, vec scale)
+{
+    const vec mean = vec_div(sum, divisor);
+    return vec_add(SM_ATTENTION_KV == 15 ? vec_mul(mean, scale) : mean, vec_zero());
+}
+
 static void finish_rows(struct rows *s)
 {
     const struct sm_attention *a = s->a;
+    const vec scale = vec_set(SM_ATTENTION_KV == 15 ? *a->v_now.scale : 1);
     for (size_t m = 0; m < s->queries; m++) {
         float *to = a->out + (s->row + m / s->head_count) * a->out_stride + (s->head + m % s->head_count) * a->head_dim;
         const float *sum = s->sum + m * s->stride;
@@ -336,10 +343,10 @@ static void finish_rows(struct rows *s)
         const vec divisor = vec_set(weight > 0 ? weight : 1); /* no weight: a row that sees nothing, skipped whole */
         size_t d = 0;
         for (; d + VEC_WIDTH <= a->head_dim; d += VEC_WIDTH)
-            vec_store(to + d, vec_add(vec_div(vec_load(sum + d), divisor), vec_zero()));
+            vec_store(to + d, finished(vec_load(sum + d), divisor, scale));
         if (d < a->head_dim) {
             float last[VEC_WIDTH];
-            vec_store(last, vec_add(vec_div(vec_load(sum + d), divisor), vec_zero()));
+            vec_store(last, finished(vec_load(sum + d), divisor, scale));
             memcpy(to + d, last, (a->head_dim - d) * sizeof(float));
         }
     }

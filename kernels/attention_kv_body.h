@@ -1,5 +1,6 @@
 /* attention_kv_body.h - a slot of keys or values as floats, for whichever KV type SM_ATTENTION_KV names: 32 (float),
- * 16 (f16) or 8 (int8 with one scale per slot). Plain C, exact: for the reference and the workload. */
+ * 16 (f16), 8 (int8 with one scale per slot) or 15 (int16, 15 bits and a sign, with one scale for all). Plain C, exact:
+ * for the reference and the workload. */
 #ifndef SM_ATTENTION_KV_BODY_H
 #define SM_ATTENTION_KV_BODY_H
 
@@ -10,6 +11,8 @@
 typedef float attention_element;
 #elif SM_ATTENTION_KV == 16
 typedef uint16_t attention_element;
+#elif SM_ATTENTION_KV == 15
+typedef int16_t attention_element;
 #else
 typedef int8_t attention_element;
 #endif
@@ -21,6 +24,8 @@ static inline double attention_kv_at(const struct sm_kv *kv, size_t head, size_t
     return (double)e;
 #elif SM_ATTENTION_KV == 16
     return (double)sm_f16_to_f32(e);
+#elif SM_ATTENTION_KV == 15
+    return (double)e * (double)*kv->scale;
 #else
     return (double)e * (double)kv->scale[head * kv->scale_stride + slot];
 #endif

@@ -19,6 +19,8 @@ INLINE vec load(enum source source, const void *p, size_t at)
     return vec_load((const float *)p + at);
 #elif SM_ATTENTION_KV == 16
     return vec_load_f16((const uint16_t *)p + at);
+#elif SM_ATTENTION_KV == 15
+    return vec_load_i16((const int16_t *)p + at);
 #else
     return vec_load_i8((const int8_t *)p + at);
 #endif
@@ -32,6 +34,8 @@ INLINE vec load_half(enum source source, const void *p, size_t at)
     return vec_load_half((const float *)p + at);
 #elif SM_ATTENTION_KV == 16
     return vec_load_half_f16((const uint16_t *)p + at);
+#elif SM_ATTENTION_KV == 15
+    return vec_load_half_i16((const int16_t *)p + at);
 #else
     return vec_load_half_i8((const int8_t *)p + at);
 #endif

@@ -5,7 +5,7 @@
  * EXACT    every key and every query is of one of eight classes and unlike classes are orthogonal, so that a logit
  *          is 0 or at least 256: weights are 0 or 1, sums are of small integers, and one division rounds. A row
  *          whose class is only in hidden slots attends to those, mask or no mask. With a softcap all logits are 0.
- * EXTREME  logits in the hundreds, zeros, subnormal halves, saturated int8 and wide slot scales.
+ * EXTREME  logits in the hundreds, zeros, subnormal halves, saturated int8 and int16, wide slot scales.
  *
  * But for RANDOM some rows are padding, whose answers must only be finite. */
 #ifndef SM_ATTENTION_WORKLOAD_BODY_H
@@ -70,14 +70,21 @@ static void destroy(void *work)
     free(k);
 }
 
-/* One slot of keys or values: its elements, and its scale where the type has one. */
+/* The scale of all int16 elements of a regime, which saturate in the extreme one. */
+static float tensor_scale(enum sm_regime regime)
+{
+    return regime == SM_REGIME_EXACT ? 0.5f : regime == SM_REGIME_EXTREME ? 40.0f / 32768 : 4.0f / 32767;
+}
+
+/* One slot of keys or values: its elements, and its scale where the type has one for each slot. */
 static void fill_slot(attention_element *e, float *scale, size_t head_dim, enum sm_regime regime, int is_key,
                       struct sm_random *r)
 {
     static const float sizes[] = {0, 0x1p-20f, 1, 8, 40};
     const float size = regime == SM_REGIME_EXTREME ? sizes[sm_random_below(r, 5)] : 1;
     const size_t class = sm_random_below(r, CLASSES);
-    const float step = SM_ATTENTION_KV != 8          ? 1
+    const float step = SM_ATTENTION_KV == 15         ? tensor_scale(regime)
+                       : SM_ATTENTION_KV != 8        ? 1
                        : regime == SM_REGIME_EXACT   ? (float)(1u << sm_random_below(r, 3)) * 0.5f
                        : regime == SM_REGIME_EXTREME ? (size == 0 ? 0x1p-100f : size / 127)
                                                      : 0.015f + 0.01f * sm_random_unit(r);
@@ -95,8 +102,9 @@ static void fill_slot(attention_element *e, float *scale, size_t head_dim, enum 
 #elif SM_ATTENTION_KV == 16
         e[d] = sm_f32_to_f16(x);
 #else
-        const float n = roundf(x / step);
-        e[d] = (int8_t)(n > 127 ? 127 : n < -127 ? -127 : n);
+        const float n = roundf(x / step), most = SM_ATTENTION_KV == 15 ? 32767 : 127,
+                    least = -(SM_ATTENTION_KV == 15 ? 32768 : 127);
+        e[d] = (attention_element)(n > most ? most : n < least ? least : n);
 #endif
     }
 }
@@ -117,11 +125,16 @@ static int fill_segment(struct work *k, enum operand data, enum operand scale, s
         kv->scale = k->operand[scale].data;
         kv->scale_stride = stride_slots;
     }
+    if (SM_ATTENTION_KV == 15) {
+        if (sm_guarded_create(&k->operand[scale], sizeof(float), sizeof(float))) return -1;
+        kv->scale = k->operand[scale].data;
+        *(float *)k->operand[scale].data = tensor_scale(k->regime);
+    }
     for (size_t g = 0; g < a->kv_heads; g++)
         for (size_t slot = 0; slot < slots; slot++)
             fill_slot((attention_element *)k->operand[data].data + (g * stride_slots + slot) * a->head_dim,
-                      kv->scale ? (float *)k->operand[scale].data + g * stride_slots + slot : NULL, a->head_dim,
-                      k->regime, is_key, r);
+                      SM_ATTENTION_KV == 8 ? (float *)k->operand[scale].data + g * stride_slots + slot : NULL,
+                      a->head_dim, k->regime, is_key, r);
     return 0;
 }
 

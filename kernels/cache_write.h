@@ -1,6 +1,7 @@
 /* cache_write.h - rows of new keys or values into the slots of a static cache, converted to its type.
  *
- * One contract for cache_write_f32, cache_write_f16, cache_write_i8. One call writes K or V of one layer:
+ * One contract for cache_write_f32, cache_write_f16, cache_write_i8, cache_write_i16. One call writes K or V of one
+ * layer:
  *
  *     cache[g][slot + i] = x[first + i][g],   i in [0, count), g in [0, kv_heads)
  *
@@ -9,12 +10,14 @@
  *   x      [rows][x_stride], row r holds [kv_heads][head_dim] floats
  *   cache  layout slot_major: [kv_heads] matrices of [slots][head_dim], head_stride elements apart
  *          layout transposed: [kv_heads] matrices of [head_dim][slots], head_stride elements apart
- *   scale  i8 only: [kv_heads] rows of scale_stride floats, one a slot: max |x| / 127, so x ~= data * scale;
+ *   scale  i8, written: [kv_heads] rows of scale_stride floats, one a slot: max |x| / 127, so x ~= data * scale;
  *          data = round-to-even(x * (127 / max |x|)) in -127..127; a row whose
  *          max |x| is below 2^-120 has scale 0 and zeros
+ *          i16, read: one float for the whole tensor, set before anything ran: data = round-to-even(x * (1 / scale)),
+ *          clamped to -32768..32767
  * f16 rounds to nearest even, and overflows to infinity only where x does not fit.
  * Every variant gives the same bits. A part is rows i in [0, count) x KV heads. Slots outside [slot, slot + count) are
- * not touched. The caller promises: x finite; slot + count <= slots. */
+ * not touched. The caller promises: x finite; slot + count <= slots; i16: scale in 2^-100..2^100. */
 #ifndef SM_CACHE_WRITE_H
 #define SM_CACHE_WRITE_H
 
@@ -24,7 +27,7 @@
 #define SM_CACHE_WRITE_LEAST 0x1p-120f /* i8: the smallest max |x| that is not taken for 0 */
 
 struct sm_cache_write {
-    void *cache; /* float, uint16_t (f16) or int8_t, by family */
+    void *cache; /* float, uint16_t (f16), int8_t or int16_t, by family */
     float *scale;
     size_t head_stride;
     size_t scale_stride;

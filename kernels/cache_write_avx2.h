@@ -1,6 +1,6 @@
 /* cache_write_avx2.h - the loops of the AVX2 variants of cache_write_*, over how eight floats are stored.
  *
- * A store function converts eight floats, times their factors (int8 alone has any), to elements at `to`. */
+ * A store function converts eight floats, times their factors where the type has any, to elements at `to`. */
 #ifndef SM_CACHE_WRITE_AVX2_H
 #define SM_CACHE_WRITE_AVX2_H
 
@@ -10,6 +10,8 @@
 #include "vector_math_avx2.h"
 
 typedef void sm_store8_fn(void *to, __m256 x, __m256 factor);
+
+enum sm_cache_scaling { SM_CACHE_UNSCALED, SM_CACHE_SCALED_BY_SLOT, SM_CACHE_SCALED_BY_TENSOR };
 
 static inline const float *sm_cache_row(const struct sm_cache_write *a, size_t i, size_t g)
 {
@@ -73,6 +75,14 @@ static inline void sm_cache_scales_avx2(const struct sm_cache_write *a, size_t i
     for (size_t r = 0; r < n; r++) factor[r] = sm_cache_scale_avx2(a, i + r, g);
 }
 
+/* What n rows begin with: the tensor's factor where there is one; those of slots come row by row. */
+static inline void sm_cache_factors_avx2(const struct sm_cache_write *a, enum sm_cache_scaling scaling, size_t n,
+                                         float *factor)
+{
+    const float of_all = scaling == SM_CACHE_SCALED_BY_TENSOR ? 1 / *a->scale : 0;
+    for (size_t i = 0; i < n; i++) factor[i] = of_all;
+}
+
 /* Elements c to c + n, n < 8, of row i, `apart` elements from each other. */
 static inline __attribute__((always_inline)) void sm_store_few_avx2(uint8_t *to, size_t apart, const float *x, size_t n,
                                                                     float factor, size_t element_bytes,
@@ -98,13 +108,15 @@ static inline __attribute__((always_inline)) void sm_cache_row_avx2(const struct
 
 static inline __attribute__((always_inline)) void sm_cache_rows_avx2(const struct sm_cache_write *a,
                                                                      struct sm_part part, size_t element_bytes,
-                                                                     int scaled, sm_store8_fn *store8)
+                                                                     enum sm_cache_scaling scaling,
+                                                                     sm_store8_fn *store8)
 {
+    float factor[8];
+    sm_cache_factors_avx2(a, scaling, 8, factor);
     for (size_t i = part.row_begin; i < part.row_end; i += 8)
         for (size_t g = part.col_begin; g < part.col_end; g++) {
             const size_t rows = part.row_end - i < 8 ? part.row_end - i : 8;
-            float factor[8] = {0};
-            if (scaled) sm_cache_scales_avx2(a, i, rows, g, factor);
+            if (scaling == SM_CACHE_SCALED_BY_SLOT) sm_cache_scales_avx2(a, i, rows, g, factor);
             for (size_t r = 0; r < rows; r++) sm_cache_row_avx2(a, i + r, g, factor[r], element_bytes, store8);
         }
 }
@@ -156,15 +168,17 @@ static inline __attribute__((always_inline)) void sm_cache_scatter_avx2(const st
  * column fill its cache lines from block to block. */
 static inline __attribute__((always_inline)) void sm_cache_columns_avx2(const struct sm_cache_write *a,
                                                                         struct sm_part part, size_t element_bytes,
-                                                                        int scaled, sm_store8_fn *store8)
+                                                                        enum sm_cache_scaling scaling,
+                                                                        sm_store8_fn *store8)
 {
     enum { BLOCK = 64 };
     const size_t turned = a->head_dim / 8 * 8;
-    float factor[BLOCK] = {0};
+    float factor[BLOCK];
+    sm_cache_factors_avx2(a, scaling, BLOCK, factor);
     for (size_t g = part.col_begin; g < part.col_end; g++)
         for (size_t block = part.row_begin; block < part.row_end; block += BLOCK) {
             const size_t rows = part.row_end - block < BLOCK ? part.row_end - block : BLOCK, whole = rows / 8 * 8;
-            for (size_t i = 0; scaled && i < rows; i += 8)
+            for (size_t i = 0; scaling == SM_CACHE_SCALED_BY_SLOT && i < rows; i += 8)
                 sm_cache_scales_avx2(a, block + i, rows - i < 8 ? rows - i : 8, g, factor + i);
             for (size_t c = 0; c < turned; c += 16)
                 for (size_t i = 0; i < whole; i += 8) {

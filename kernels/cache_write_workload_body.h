@@ -4,8 +4,9 @@
  *     CACHE_WORKLOAD       the symbol of its workload
  *     CACHE_ELEMENT        the type of an element of the cache
  *     CACHE_HAS_SCALE      1 when there is a scale a slot
- *     CACHE_POISON         a byte that, repeated, is no right element
- *     convert(x, largest)  what an x has to become; largest is max |x| of its head
+ *     CACHE_TENSOR_SCALE   1 when there is one scale for all, else left undefined
+ *     CACHE_POISON         byte b of memory that holds no likely element
+ *     convert(x, size)     what an x has to become; size is max |x| of its head, or the scale of all
  *
  * and then includes this, once.
  *
@@ -16,11 +17,16 @@
 #include "cache_write.h"
 #include "rows_workload.h"
 
+#ifndef CACHE_TENSOR_SCALE
+#define CACHE_TENSOR_SCALE 0
+#endif
+
 struct work {
     enum sm_regime regime;
     int transposed; /* the layout of the last prepare */
     struct sm_rows x;
     struct sm_guarded cache, scale;
+    float tensor_scale; /* what `scale` holds where there is one for all */
     struct sm_cache_write args;
 };
 
@@ -38,9 +44,9 @@ static float value(struct sm_random *r, enum sm_regime regime)
     switch (regime) {
     case SM_REGIME_EXACT: return (float)((int)sm_random_below(r, 255) - 127);
     case SM_REGIME_EXTREME: {
-        /* ties of f16, its overflow, its smallest; ties of int8 against a largest of 127 */
-        static const float odd[] = {2049,     2051,       65504, 65519.996f, 65520, 0x1p-24f,
-                                    0x1p-25f, 0x1.8p-24f, 0.5f,  1.5f,       126.5f};
+        /* ties of f16, its overflow, its smallest; ties of int8 against a largest of 127; ends of int16 */
+        static const float odd[] = {2049,       2051, 65504, 65519.996f, 65520,    0x1p-24f, 0x1p-25f,
+                                    0x1.8p-24f, 0.5f, 1.5f,  126.5f,     32766.5f, 32767.5f};
         const float x = odd[sm_random_below(r, sizeof odd / sizeof *odd)];
         return sm_random_below(r, 2) ? sm_random_extreme(r, 0x1.fffffep127f) : sm_random_below(r, 2) ? x : -x;
     }
@@ -59,6 +65,13 @@ static void fill_head(float *x, size_t n, enum sm_regime regime, struct sm_rando
         if (kind == 2) x[c] = copysignf((float)sm_random_below(r, 127) + 0.5f, x[c]);
     }
     if (kind == 2) x[sm_random_below(r, (uint32_t)n)] = 127;
+}
+
+/* In the random regime it suits the values; else a power of two more often than not, for ties. */
+static inline float tensor_scale(struct sm_random *r, enum sm_regime regime)
+{
+    static const float scales[] = {1, 0.5f, 0x1p-10f, 3.1e-4f, 0x1p-100f, 0x1p100f};
+    return regime == SM_REGIME_RANDOM ? 4.0f / 32767 : scales[sm_random_below(r, regime == SM_REGIME_EXACT ? 3 : 6)];
 }
 
 static void destroy(void *work)
@@ -94,7 +107,10 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
     const size_t align = regime == SM_REGIME_RANDOM ? 64 : sizeof(CACHE_ELEMENT);
     if (sm_rows_create(&k->x, odd + count, kv_heads * head_dim, regime, seed) ||
         sm_guarded_create(&k->cache, kv_heads * k->args.head_stride * sizeof(CACHE_ELEMENT), align) ||
-        sm_guarded_create(&k->scale, CACHE_HAS_SCALE * kv_heads * k->args.scale_stride * sizeof(float), 4)) {
+        sm_guarded_create(&k->scale,
+                          CACHE_TENSOR_SCALE ? sizeof(float)
+                                             : CACHE_HAS_SCALE * kv_heads * k->args.scale_stride * sizeof(float),
+                          4)) {
         destroy(k);
         return NULL;
     }
@@ -105,7 +121,8 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
     k->args.x = sm_rows_at(&k->x, 0);
     k->args.x_stride = k->x.stride;
     k->args.cache = k->cache.data;
-    k->args.scale = CACHE_HAS_SCALE ? k->scale.data : NULL;
+    k->args.scale = CACHE_HAS_SCALE || CACHE_TENSOR_SCALE ? k->scale.data : NULL;
+    if (CACHE_TENSOR_SCALE) *k->args.scale = k->tensor_scale = tensor_scale(&random, regime);
     return k;
 }
 
@@ -136,7 +153,7 @@ static int lay_or_check(struct work *k, struct sm_guarded *memory, size_t elemen
         const size_t e = i % stride;
         const int written = scales ? e >= a->slot && e < a->slot + a->count : is_written(k, e);
         for (size_t b = i * element_bytes; b < (i + 1) * element_bytes; b++) {
-            if (!check) bytes[b] = written ? (scales ? 0xff : CACHE_POISON) : pattern(b);
+            if (!check) bytes[b] = (uint8_t)(!written ? pattern(b) : scales ? 0xff : CACHE_POISON);
             if (check && !written && bytes[b] != pattern(b)) return -1;
         }
     }
@@ -160,9 +177,10 @@ static int head_is_right(const struct work *k, size_t i, size_t g)
     float largest = 0;
     for (size_t c = 0; c < a->head_dim; c++) largest = fmaxf(largest, fabsf(x[c]));
     if (largest < SM_CACHE_WRITE_LEAST) largest = 0;
+    const float size = CACHE_TENSOR_SCALE ? *a->scale : largest;
     if (CACHE_HAS_SCALE && a->scale[g * a->scale_stride + a->slot + i] != largest / 127) return 0;
     for (size_t c = 0; c < a->head_dim; c++) {
-        const CACHE_ELEMENT right = convert(x[c], largest);
+        const CACHE_ELEMENT right = convert(x[c], size);
         const size_t at = k->transposed ? c * a->slots + a->slot + i : (a->slot + i) * a->head_dim + c;
         if (memcmp(&cache[at], &right, sizeof right)) return 0;
     }
@@ -187,6 +205,7 @@ static const char *damage(void *work)
     if (sm_guarded_intact(&k->scale)) return "wrote outside the scales";
     if (lay_or_check(k, &k->cache, sizeof(CACHE_ELEMENT), 1)) return "changed a slot that it was not to write";
     if (CACHE_HAS_SCALE && lay_or_check(k, &k->scale, sizeof(float), 1)) return "changed the scale of another slot";
+    if (CACHE_TENSOR_SCALE && *k->args.scale != k->tensor_scale) return "changed the scale";
     if (sm_rows_changed(&k->x)) return "changed its input";
     return NULL;
 }
@@ -199,7 +218,7 @@ static double ops(const struct sm_shape *s)
 
 static double scale_bytes(const struct sm_shape *s, int64_t slots)
 {
-    return CACHE_HAS_SCALE * 4 * (double)slots * (double)s->dim[SM_CACHE_WRITE_KV_HEADS];
+    return CACHE_TENSOR_SCALE ? 4 : CACHE_HAS_SCALE * 4 * (double)slots * (double)s->dim[SM_CACHE_WRITE_KV_HEADS];
 }
 
 static double bytes(const struct sm_shape *s)

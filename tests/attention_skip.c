@@ -22,8 +22,13 @@
 #include "registry.h"
 #include "workload.h"
 
-static const char *const families[] = {"attention_f32", "attention_f16", "attention_i8"};
+static const char *const families[] = {"attention_f32", "attention_f16", "attention_i8", "attention_i16"};
 static int compared; /* rows, over all tests */
+
+static size_t element_bytes(const char *family)
+{
+    return !strcmp(family, "attention_f32") ? 4 : !strcmp(family, "attention_i8") ? 1 : 2;
+}
 
 /* The pair of variants of the instruction set, or 0 where this CPU lacks it. */
 static int find_pair(const struct sm_family *f, const char *isa, const struct sm_variant **literal,
@@ -159,7 +164,8 @@ static void same_bits_over_masks(const struct sm_family *f, const struct sm_vari
 /* A copy of the past keys in which slot `slot` of KV head 0 is `times` the query of row 0, head 0. */
 static void *keys_with(const struct sm_attention *a, const char *family, size_t slot, float times, float *scale)
 {
-    const size_t size = !strcmp(family, "attention_f32") ? 4 : !strcmp(family, "attention_f16") ? 2 : 1;
+    const size_t size = element_bytes(family);
+    const int is_i16 = !strcmp(family, "attention_i16");
     const size_t elements = a->kv_heads * a->k_past.head_stride;
     void *keys = malloc(elements * size);
     assert_non_null(keys);
@@ -170,11 +176,23 @@ static void *keys_with(const struct sm_attention *a, const char *family, size_t 
         const float x = a->q[d] * times;
         const size_t i = slot * a->head_dim + d;
         if (size == 4) ((float *)keys)[i] = x;
-        if (size == 2) ((uint16_t *)keys)[i] = sm_f32_to_f16(x);
+        if (size == 2 && !is_i16) ((uint16_t *)keys)[i] = sm_f32_to_f16(x);
+        if (is_i16) ((int16_t *)keys)[i] = (int16_t)lrintf(x / *a->k_past.scale);
         if (size == 1) ((int8_t *)keys)[i] = (int8_t)(most > 0 ? lrintf(x / most * 127) : 0);
     }
     *scale = most / 127;
     return keys;
+}
+
+/* int16 under a scale of 16 times the one they had, so that larger ones fit beside them. */
+static void *coarser(struct sm_kv *kv, size_t elements, const float *scale)
+{
+    int16_t *to = malloc(elements * sizeof *to);
+    assert_non_null(to);
+    for (size_t i = 0; i < elements; i++) to[i] = (int16_t)(((const int16_t *)kv->data)[i] / 16);
+    kv->data = to;
+    kv->scale = scale;
+    return to;
 }
 
 /* A hidden key grows until its logit leaks through the mask. Below, at and above where it does, skip must see it. */
@@ -187,14 +205,22 @@ static void a_leaking_key_is_seen(const struct sm_family *f, const struct sm_var
     assert_non_null(work);
     const struct sm_attention *given = w->prepare(work, literal);
     struct sm_attention a = *given;
+    void *coarse[2] = {NULL, NULL};
+    const float coarse_scale = given->k_past.scale ? 16 * *given->k_past.scale : 0;
+    const int by_slot = !strcmp(f->name, "attention_i8");
+    if (given->k_past.scale && !by_slot) {
+        coarse[0] = coarser(&a.k_past, a.kv_heads * a.k_past.head_stride, &coarse_scale);
+        coarse[1] = coarser(&a.k_now, a.kv_heads * a.k_now.head_stride, &coarse_scale);
+    }
+    const struct sm_attention with = a;
     float query_square = 0, *scales = malloc(511 * sizeof *scales), hidden[64], leaking[64];
     assert_non_null(scales);
     for (size_t d = 0; d < 64; d++) query_square += a.q[d] * a.q[d];
     for (float logit = 0; logit <= 160; logit += 0.5f) {
         float scale;
-        void *keys = keys_with(given, f->name, 300, logit / (query_square * a.scale), &scale);
+        void *keys = keys_with(&with, f->name, 300, logit / (query_square * a.scale), &scale);
         a.k_past.data = keys;
-        if (given->k_past.scale) {
+        if (by_slot) {
             memcpy(scales, given->k_past.scale, 511 * sizeof *scales);
             scales[300] = scale;
             a.k_past.scale = scales;
@@ -210,6 +236,8 @@ static void a_leaking_key_is_seen(const struct sm_family *f, const struct sm_var
     for (size_t d = 0; d < 64; d++) moved = fmaxf(moved, fabsf(hidden[d] - leaking[d]));
     assert_true(moved > 0.1f); /* else the key never leaked, and this test shows nothing */
     free(scales);
+    free(coarse[0]);
+    free(coarse[1]);
     w->destroy(work);
 }
 
@@ -243,7 +271,7 @@ static void hidden_values_are_not_read(const struct sm_family *f, const struct s
                                        const struct sm_variant *skip)
 {
     const struct sm_workload *w = sm_workload_named(f->name);
-    const size_t element = !strcmp(f->name, "attention_f32") ? 4 : !strcmp(f->name, "attention_f16") ? 2 : 1;
+    const size_t element = element_bytes(f->name);
     static const int64_t rows[] = {1, 64};
     for (size_t n = 0; n < 2; n++) {
         const struct sm_shape shape = shape_of(rows[n], 4096 + rows[n], 64, 3, 1, 512, 0, 0);

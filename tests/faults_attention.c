@@ -72,6 +72,16 @@ static void keys_for_values(struct sm_attention *a, float *mask)
     a->v_past = a->k_past;
 }
 
+/* For the types that have scales. */
+static void keys_under_another_scale(struct sm_attention *a, float *mask)
+{
+    static float other[4096];
+    (void)mask;
+    if (!a->k_now.scale) a->scale *= 1.01f;
+    for (size_t i = 0; a->k_now.scale && i < 4096; i++) other[i] = 1.01f * *a->k_now.scale;
+    if (a->k_now.scale) a->k_past.scale = a->k_now.scale = other;
+}
+
 static void mask_ignored(struct sm_attention *a, float *mask)
 {
     memset(mask, 0, a->rows * a->mask_stride * sizeof *mask);
@@ -90,6 +100,7 @@ static const struct {
     {"no softcap", softcap_forgotten, 0, 0},
     {"the keys of another head", keys_of_the_head_before, 0, 0},
     {"keys for values", keys_for_values, 0, 0},
+    {"keys under another scale", keys_under_another_scale, 0, 0},
     {"no mask", mask_ignored, 0, 0},
     {"the halves of each head swapped", no_fault, 1, 0},
     {"the last head not written", no_fault, 0, 1},
@@ -136,9 +147,9 @@ static double worst_error(const struct sm_family *f, const struct sm_variant *va
 
 static void attention_faults_are_seen(void **state)
 {
-    static const char *const families[] = {"attention_f32", "attention_f16", "attention_i8"};
+    static const char *const families[] = {"attention_f32", "attention_f16", "attention_i8", "attention_i16"};
     (void)state;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const struct sm_family *f = sm_family_named(families[i]);
         const struct sm_variant *variant = sm_variant_best(f, sm_cpu_features(), SM_FORMAT_NONE);
         assert_true(worst_error(f, variant, no_fault, 0, 0) <= 1);

@@ -8,6 +8,7 @@
 #include "argmax/argmax.h"
 #include "cache_write_f16/cache_write_f16.h"
 #include "cache_write_f32/cache_write_f32.h"
+#include "cache_write_i16/cache_write_i16.h"
 #include "cache_write_i8/cache_write_i8.h"
 #include "embedding_f32/embedding_f32.h"
 #include "embedding_q4_0/embedding_q4_0.h"
@@ -79,6 +80,8 @@ CACHE_FAULTS(f16, )
 CACHE_FAULTS(f16, _transposed)
 CACHE_FAULTS(i8, )
 CACHE_FAULTS(i8, _transposed)
+CACHE_FAULTS(i16, )
+CACHE_FAULTS(i16, _transposed)
 
 /* What happens to the elements and the scale of each slot after a right write; v is the stored element. */
 #define AFTER_WRITE(name, type, element, change)                                                                       \
@@ -90,7 +93,7 @@ CACHE_FAULTS(i8, _transposed)
             for (size_t i = part.row_begin; i < part.row_end; i++) {                                                   \
                 element *v = (element *)a->cache + g * a->head_stride + (a->slot + i) * a->head_dim;                   \
                 const float *x = a->x + (a->first + i) * a->x_stride + g * a->head_dim;                                \
-                float *scale = a->scale ? a->scale + g * a->scale_stride + a->slot + i : NULL;                         \
+                float *scale = sizeof(element) == 1 ? a->scale + g * a->scale_stride + a->slot + i : NULL;             \
                 (void)v, (void)x, (void)scale;                                                                         \
                 for (size_t c = 0; c < a->head_dim; c++) change;                                                       \
             }                                                                                                          \
@@ -108,6 +111,25 @@ AFTER_WRITE(
         v[c] = v[c + a->head_dim / 2];
         v[c + a->head_dim / 2] = kept;
     })
+
+/* int16, one element at a time, `n` rounded and kept within bounds by `rule`. */
+#define I16_BY(name, rule)                                                                                             \
+    static void name(const void *args, struct sm_part part)                                                            \
+    {                                                                                                                  \
+        const struct sm_cache_write *a = args;                                                                         \
+        for (size_t g = part.col_begin; g < part.col_end; g++)                                                         \
+            for (size_t i = part.row_begin; i < part.row_end; i++)                                                     \
+                for (size_t c = 0; c < a->head_dim; c++) {                                                             \
+                    const float n = a->x[(a->first + i) * a->x_stride + g * a->head_dim + c] * (1 / *a->scale);        \
+                    ((int16_t *)a->cache)[g * a->head_stride + (a->slot + i) * a->head_dim + c] = (int16_t)(rule);     \
+                }                                                                                                      \
+    }
+I16_BY(i16_truncates, fminf(fmaxf(n, -32768), 32767))
+I16_BY(i16_ties_away, roundf(fminf(fmaxf(n, -32768), 32767)))
+I16_BY(i16_down_to_32767, rintf(fminf(fmaxf(n, -32767), 32767)))
+I16_BY(i16_wraps, lrintf(fmodf(rintf(n), 65536)))
+FAULT(i16_scale_of_its_own, struct sm_cache_write, sm_cache_write_i16_ref, float other = *a->scale * 1.001f;
+      a->scale = &other)
 
 FAULT(rmsnorm_no_eps, struct sm_rmsnorm, sm_rmsnorm_ref, a->eps *= 0.9f)
 FAULT(rmsnorm_weight_column, struct sm_rmsnorm, sm_rmsnorm_ref, a->w -= a->w ? 1 : 0)
@@ -266,6 +288,13 @@ static const struct fault {
     CAUGHT(cache_write_i8, i8_truncates),
     CAUGHT(cache_write_i8, i8_ties_away),
     CAUGHT(cache_write_i8, i8_halves),
+    CAUGHT_CACHE(i16),
+    CAUGHT_TRANSPOSED(i16),
+    CAUGHT(cache_write_i16, i16_truncates),
+    CAUGHT(cache_write_i16, i16_ties_away),
+    CAUGHT(cache_write_i16, i16_down_to_32767),
+    CAUGHT(cache_write_i16, i16_wraps),
+    CAUGHT(cache_write_i16, i16_scale_of_its_own),
     CAUGHT(rmsnorm, rmsnorm_no_eps),
     CAUGHT(rmsnorm, rmsnorm_weight_column),
     CAUGHT(rmsnorm, rmsnorm_last_block),

@@ -34,7 +34,7 @@ static void best_of_a_layout(void **state)
 static void caches_have_both_layouts(void **state)
 {
     (void)state;
-    static const char *const names[] = {"cache_write_f32", "cache_write_f16", "cache_write_i8"};
+    static const char *const names[] = {"cache_write_f32", "cache_write_f16", "cache_write_i8", "cache_write_i16"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const struct sm_family *f = sm_family_named(names[i]);
         assert_non_null(f);

@@ -11,5 +11,5 @@ static inline void store8(void *to, __m256 x, __m256 factor)
 
 void sm_cache_write_f16_avx2_transposed(const void *args, struct sm_part part)
 {
-    sm_cache_columns_avx2(args, part, sizeof(uint16_t), 0, store8);
+    sm_cache_columns_avx2(args, part, sizeof(uint16_t), SM_CACHE_UNSCALED, store8);
 }

@@ -12,5 +12,5 @@ static inline void store8(void *to, __m256 x, __m256 factor)
 
 void sm_cache_write_i8_avx2(const void *args, struct sm_part part)
 {
-    sm_cache_rows_avx2(args, part, sizeof(int8_t), 1, store8);
+    sm_cache_rows_avx2(args, part, sizeof(int8_t), SM_CACHE_SCALED_BY_SLOT, store8);
 }
