@@ -1,7 +1,6 @@
 /* A model from a GGUF file: the shape from its metadata, the tensors by their names. */
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,20 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gguf.h"
-#include "model.h"
+#include "model_gguf.h"
 
-struct loader {
-    struct sm_model *model;
-    struct sm_gguf gguf;
-    const char *where;
-    char *why;
-    size_t why_bytes;
-};
-
-static int refuse(const struct loader *l, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static int refuse(const struct loader *l, const char *format, ...)
+int gguf_refuse(const struct gguf_loader *l, const char *format, ...)
 {
     const int n = snprintf(l->why, l->why_bytes, "loading %s: ", l->where);
     if (n >= 0 && (size_t)n < l->why_bytes) {
@@ -35,117 +23,17 @@ static int refuse(const struct loader *l, const char *format, ...)
     return -1;
 }
 
-static const struct sm_gguf_value *value_of(const struct loader *l, const char *key)
-{
-    char full[128];
-    snprintf(full, sizeof full, "%s.%s", l->model->shape.arch, key);
-    return sm_gguf_value(&l->gguf, full);
-}
-
-/* A size that the file must give; for layer i when it gives one for each. */
-static int size_of(const struct loader *l, const char *key, size_t i, size_t *out)
-{
-    const struct sm_gguf_value *v = value_of(l, key);
-    if (!v) return refuse(l, "the metadata lacks %s.%s", l->model->shape.arch, key);
-    if (sm_gguf_size(v, i, out)) return refuse(l, "%s.%s is not a size", l->model->shape.arch, key);
-    return 0;
-}
-
-static int number_of(const struct loader *l, const char *key, double standard, double *out)
-{
-    const struct sm_gguf_value *v = value_of(l, key);
-    *out = standard;
-    if (v && sm_gguf_number(v, 0, out)) return refuse(l, "%s.%s is not a number", l->model->shape.arch, key);
-    return 0;
-}
-
-static int read_arch(struct loader *l)
-{
-    struct sm_gguf_string name = {"", 0}, title = {"", 0};
-    struct sm_model_shape *s = &l->model->shape;
-    const struct sm_gguf_value *arch = sm_gguf_value(&l->gguf, "general.architecture");
-    const struct sm_gguf_value *named = sm_gguf_value(&l->gguf, "general.name");
-    if (!arch || sm_gguf_text(arch, &name)) return refuse(l, "the metadata does not name an architecture");
-    if (named) (void)sm_gguf_text(named, &title);
-    if (name.bytes != 5 || memcmp(name.at, "llama", 5))
-        return refuse(l, "its architecture is %.*s; only llama is run", (int)(name.bytes < 40 ? name.bytes : 40),
-                      name.at);
-    memcpy(s->arch, "llama", 6);
-    if (title.bytes >= sizeof s->name) title.bytes = sizeof s->name - 1;
-    for (size_t i = 0; i < title.bytes; i++) s->name[i] = title.at[i] >= ' ' && title.at[i] <= '~' ? title.at[i] : '?';
-    if (!title.bytes) memcpy(s->name, "llama", 6);
-    const struct sm_gguf_value *parts = sm_gguf_value(&l->gguf, "split.count");
-    size_t count = 1;
-    if (parts && (sm_gguf_size(parts, 0, &count) || count > 1)) return refuse(l, "it is one part of a split model");
-    const struct sm_gguf_value *experts = value_of(l, "expert_count");
-    if (experts && (sm_gguf_size(experts, 0, &count) || count)) return refuse(l, "mixtures of experts are not run");
-    const struct sm_gguf_value *scaling = value_of(l, "rope.scaling.type");
-    if (scaling && (sm_gguf_text(scaling, &name) || name.bytes != 4 || memcmp(name.at, "none", 4)))
-        return refuse(l, "its rotary scaling is of a kind that is not run");
-    return 0;
-}
-
-static int read_layer_shape(struct loader *l, size_t i)
-{
-    struct sm_model_shape *s = &l->model->shape;
-    struct sm_layer_shape *a = &s->layer[i];
-    if (size_of(l, "attention.head_count", i, &a->heads)) return -1;
-    a->kv_heads = a->heads;
-    if (value_of(l, "attention.head_count_kv") && size_of(l, "attention.head_count_kv", i, &a->kv_heads)) return -1;
-    if (size_of(l, "feed_forward_length", i, &a->ffn)) return -1;
-    a->head_dim = a->heads ? s->hidden / a->heads : 0;
-    size_t value_dim = 0;
-    if (value_of(l, "attention.key_length") && size_of(l, "attention.key_length", i, &a->head_dim)) return -1;
-    value_dim = a->head_dim;
-    if (value_of(l, "attention.value_length") && size_of(l, "attention.value_length", i, &value_dim)) return -1;
-    size_t rotated = a->head_dim;
-    if (value_of(l, "rope.dimension_count") && size_of(l, "rope.dimension_count", i, &rotated)) return -1;
-    if (value_dim != a->head_dim || rotated != a->head_dim)
-        return refuse(l, "keys of %zu elements with values of %zu and %zu rotated are not run", a->head_dim, value_dim,
-                      rotated);
-    if (number_of(l, "rope.freq_base", 10000, &a->rope_theta)) return -1;
-    a->rope_pairs = a->head_dim / 2;
-    a->rope_factor = 1;
-    a->kv_source = i;
-    a->attention_scale = a->head_dim ? (float)(1 / sqrt((double)a->head_dim)) : 0;
-    return 0;
-}
-
-static int read_shape(struct loader *l)
-{
-    struct sm_model_shape *s = &l->model->shape;
-    double eps;
-    if (read_arch(l)) return -1;
-    if (size_of(l, "embedding_length", 0, &s->hidden) || size_of(l, "block_count", 0, &s->layers) ||
-        size_of(l, "context_length", 0, &s->context) || number_of(l, "attention.layer_norm_rms_epsilon", -1, &eps))
-        return -1;
-    if (s->layers > SM_SHAPE_MAX_LAYERS)
-        return refuse(l, "it has %zu layers; up to %d are run", s->layers, SM_SHAPE_MAX_LAYERS);
-    s->eps = (float)eps;
-    s->embedding_scale = 1;
-    s->activation = SM_ACTIVATION_SILU;
-    s->runs = true;
-    for (size_t i = 0; i < s->layers; i++)
-        if (read_layer_shape(l, i)) return -1;
-    const struct sm_gguf_tensor *embedding = sm_gguf_tensor(&l->gguf, "token_embd.weight");
-    if (!embedding) return refuse(l, "there is no tensor token_embd.weight");
-    s->vocab = embedding->dims[1];
-    s->tied = !sm_gguf_tensor(&l->gguf, "output.weight");
-    char why[256];
-    return sm_shape_check(s, why, sizeof why) ? refuse(l, "%s", why) : 0;
-}
-
 /* The tensor of that name and shape. Absent ones are an error when they are needed. */
-static int find(struct loader *l, const char *name, size_t rows, size_t cols, bool needed, struct sm_tensor *to)
+static int find(struct gguf_loader *l, const char *name, size_t rows, size_t cols, bool needed, struct sm_tensor *to)
 {
     static const struct {
         uint32_t type;
         enum sm_format format;
     } run[] = {{0, SM_FORMAT_F32}, {1, SM_FORMAT_F16}, {2, SM_FORMAT_Q4_0}, {3, SM_FORMAT_Q4_1}, {8, SM_FORMAT_Q8_0}};
     const struct sm_gguf_tensor *t = sm_gguf_tensor(&l->gguf, name);
-    if (!t) return needed ? refuse(l, "there is no tensor %s", name) : 0;
+    if (!t) return needed ? gguf_refuse(l, "there is no tensor %s", name) : 0;
     if (t->dims[0] != cols || t->dims[1] != rows || t->dims[2] != 1 || t->dims[3] != 1)
-        return refuse(l, "tensor %s is %zu x %zu, not %zu x %zu", name, t->dims[1], t->dims[0], rows, cols);
+        return gguf_refuse(l, "tensor %s is %zu x %zu, not %zu x %zu", name, t->dims[1], t->dims[0], rows, cols);
     size_t elements, bytes;
     for (size_t i = 0; i < sizeof run / sizeof *run; i++)
         if (run[i].type == t->type) {
@@ -153,75 +41,152 @@ static int find(struct loader *l, const char *name, size_t rows, size_t cols, bo
             l->model->parameters += (double)rows * (double)cols;
             return 0;
         }
-    return refuse(l, "tensor %s is stored as %s; F32, F16, Q4_0, Q4_1 and Q8_0 are run", name,
-                  sm_ggml_type(t->type, &elements, &bytes));
+    return gguf_refuse(l, "tensor %s is stored as %s; F32, F16, Q4_0, Q4_1 and Q8_0 are run", name,
+                       sm_ggml_type(t->type, &elements, &bytes));
 }
 
-static int find_layer(struct loader *l, size_t i)
+/* What a tensor is to a layer of this kind. */
+enum use {
+    UNKNOWN, /* nothing reads it: a file that has it means another model */
+    UNUSED,  /* consumers of other layers' keys and values may carry their own; they are ignored */
+    OPTIONAL,
+    NEEDED,
+};
+
+struct named {
+    const char *suffix;
+    size_t rows, cols;
+    enum use use;
+};
+
+/* The names of a layer's tensors (model-math: C.3). */
+static void name_tensors(const struct sm_model_shape *s, const struct sm_layer_shape *a, bool owner,
+                         struct named names[SM_LAYER_TENSORS])
+{
+    const size_t q = a->heads * a->head_dim, kv = a->kv_heads * a->head_dim, d = s->hidden, p = s->per_layer_width;
+    const enum use kept = owner ? NEEDED : UNUSED, post = s->post_norms ? NEEDED : UNKNOWN;
+    const enum use per_layer = p ? NEEDED : UNKNOWN;
+    const struct named list[SM_LAYER_TENSORS] = {
+        [SM_TENSOR_ATTN_NORM] = {"attn_norm.weight", 1, d, NEEDED},
+        [SM_TENSOR_Q] = {"attn_q.weight", q, d, NEEDED},
+        [SM_TENSOR_K] = {"attn_k.weight", kv, d, kept},
+        [SM_TENSOR_V] = {"attn_v.weight", kv, d, a->value_is_key ? UNUSED : kept},
+        [SM_TENSOR_O] = {"attn_output.weight", d, q, NEEDED},
+        [SM_TENSOR_Q_BIAS] = {"attn_q.bias", 1, q, OPTIONAL},
+        [SM_TENSOR_K_BIAS] = {"attn_k.bias", 1, kv, owner ? OPTIONAL : UNUSED},
+        [SM_TENSOR_V_BIAS] = {"attn_v.bias", 1, kv, owner && !a->value_is_key ? OPTIONAL : UNUSED},
+        [SM_TENSOR_O_BIAS] = {"attn_output.bias", 1, d, OPTIONAL},
+        [SM_TENSOR_FFN_NORM] = {"ffn_norm.weight", 1, d, NEEDED},
+        [SM_TENSOR_GATE] = {"ffn_gate.weight", a->ffn, d, NEEDED},
+        [SM_TENSOR_UP] = {"ffn_up.weight", a->ffn, d, NEEDED},
+        [SM_TENSOR_DOWN] = {"ffn_down.weight", d, a->ffn, NEEDED},
+        [SM_TENSOR_GATE_BIAS] = {"ffn_gate.bias", 1, a->ffn, OPTIONAL},
+        [SM_TENSOR_UP_BIAS] = {"ffn_up.bias", 1, a->ffn, OPTIONAL},
+        [SM_TENSOR_DOWN_BIAS] = {"ffn_down.bias", 1, d, OPTIONAL},
+        [SM_TENSOR_Q_NORM] = {"attn_q_norm.weight", 1, a->head_dim, s->qk_norm ? NEEDED : UNKNOWN},
+        [SM_TENSOR_K_NORM] = {"attn_k_norm.weight", 1, a->head_dim, s->qk_norm ? kept : UNKNOWN},
+        [SM_TENSOR_POST_ATTN_NORM] = {"post_attention_norm.weight", 1, d, post},
+        [SM_TENSOR_POST_FFN_NORM] = {"post_ffw_norm.weight", 1, d, post},
+        [SM_TENSOR_PER_LAYER_GATE] = {"inp_gate.weight", p, d, per_layer},
+        [SM_TENSOR_PER_LAYER_PROJECTION] = {"proj.weight", d, p, per_layer},
+        [SM_TENSOR_PER_LAYER_POST_NORM] = {"post_norm.weight", 1, d, per_layer},
+        [SM_TENSOR_LAYER_SCALAR] = {"layer_output_scale.weight", 1, 1, s->layer_scalar ? OPTIONAL : UNKNOWN},
+    };
+    memcpy(names, list, sizeof list);
+}
+
+static int find_layer(struct gguf_loader *l, size_t i)
 {
     const struct sm_model_shape *s = &l->model->shape;
-    const struct sm_layer_shape *a = &s->layer[i];
-    const size_t q = a->heads * a->head_dim, kv = a->kv_heads * a->head_dim, d = s->hidden;
-    const struct {
-        const char *suffix;
-        size_t rows, cols;
-        bool needed;
-    } names[SM_LAYER_TENSORS] = {
-        [SM_TENSOR_ATTN_NORM] = {"attn_norm.weight", 1, d, true},
-        [SM_TENSOR_Q] = {"attn_q.weight", q, d, true},
-        [SM_TENSOR_K] = {"attn_k.weight", kv, d, true},
-        [SM_TENSOR_V] = {"attn_v.weight", kv, d, true},
-        [SM_TENSOR_O] = {"attn_output.weight", d, q, true},
-        [SM_TENSOR_Q_BIAS] = {"attn_q.bias", 1, q, false},
-        [SM_TENSOR_K_BIAS] = {"attn_k.bias", 1, kv, false},
-        [SM_TENSOR_V_BIAS] = {"attn_v.bias", 1, kv, false},
-        [SM_TENSOR_O_BIAS] = {"attn_output.bias", 1, d, false},
-        [SM_TENSOR_FFN_NORM] = {"ffn_norm.weight", 1, d, true},
-        [SM_TENSOR_GATE] = {"ffn_gate.weight", a->ffn, d, true},
-        [SM_TENSOR_UP] = {"ffn_up.weight", a->ffn, d, true},
-        [SM_TENSOR_DOWN] = {"ffn_down.weight", d, a->ffn, true},
-    };
-    /* Tensors that would change the result and that no plan reads. */
-    static const char *const unread[] = {"ffn_gate.bias",      "ffn_up.bias",    "ffn_down.bias", "attn_q_norm.weight",
-                                         "attn_k_norm.weight", "attn_norm.bias", "ffn_norm.bias"};
+    struct sm_layer_shape *a = &l->model->shape.layer[i];
+    const bool owner = a->kv_source == i;
+    static const char *const unread[] = {"attn_norm.bias", "ffn_norm.bias", "ffn_gate_inp.weight"};
+    struct named names[SM_LAYER_TENSORS];
     char name[64];
+    snprintf(name, sizeof name, "blk.%zu.attn_v.weight", i);
+    /* A layer of Gemma 4 without values takes its keys for them: nothing else in the file says so. */
+    a->value_is_key = owner && a->value_norm && !sm_gguf_tensor(&l->gguf, name);
+    name_tensors(s, a, owner, names);
     for (size_t t = 0; t < SM_LAYER_TENSORS; t++) {
         snprintf(name, sizeof name, "blk.%zu.%s", i, names[t].suffix);
-        if (find(l, name, names[t].rows, names[t].cols, names[t].needed, &l->model->layer[i].tensor[t])) return -1;
+        if (names[t].use == UNKNOWN && sm_gguf_tensor(&l->gguf, name))
+            return gguf_refuse(l, "it has a tensor %s, which is not run in a model of %s", name, s->arch);
+        if (names[t].use >= OPTIONAL &&
+            find(l, name, names[t].rows, names[t].cols, names[t].use == NEEDED, &l->model->layer[i].tensor[t]))
+            return -1;
     }
     for (size_t t = 0; t < sizeof unread / sizeof *unread; t++) {
         snprintf(name, sizeof name, "blk.%zu.%s", i, unread[t]);
-        if (sm_gguf_tensor(&l->gguf, name)) return refuse(l, "it has a tensor %s, which is not run", name);
+        if (sm_gguf_tensor(&l->gguf, name)) return gguf_refuse(l, "it has a tensor %s, which is not run", name);
     }
     return 0;
 }
 
-static int find_tensors(struct loader *l)
+/* Gemma 4 says which pairs of its full layers rotate by divisors: one and the same for those that do, and so large a
+ * one for the rest that their angle is nothing. */
+static int read_partial_rotation(struct gguf_loader *l, const struct sm_gguf_tensor *freqs)
+{
+    struct sm_model_shape *s = &l->model->shape;
+    const float nothing = 1e20f; /* files say 1e30 */
+    for (size_t i = 0; i < s->layers; i++) {
+        struct sm_layer_shape *a = &s->layer[i];
+        if (a->window) continue;
+        const size_t half = a->head_dim / 2;
+        if (freqs->dims[0] != half || freqs->bytes != half * sizeof(float))
+            return gguf_refuse(l, "tensor rope_freqs.weight has %zu divisors, and layer %zu rotates %zu pairs",
+                               freqs->dims[0], i, half);
+        float first = 0;
+        a->rope_pairs = 0;
+        for (size_t p = 0; p < half; p++) {
+            float divisor;
+            memcpy(&divisor, (const char *)freqs->data + p * sizeof divisor, sizeof divisor);
+            if (!p) first = divisor;
+            if (!(divisor > 0) || (divisor != first && divisor < nothing) || (p > a->rope_pairs && divisor < nothing))
+                return gguf_refuse(l, "tensor rope_freqs.weight has a divisor of %g at pair %zu, which is not run",
+                                   (double)divisor, p);
+            a->rope_pairs += divisor < nothing;
+        }
+        if (a->rope_pairs) a->rope_factor = (double)first;
+    }
+    return 0;
+}
+
+static int find_rope_divisors(struct gguf_loader *l)
+{
+    const struct sm_model_shape *s = &l->model->shape;
+    const struct sm_gguf_tensor *freqs = sm_gguf_tensor(&l->gguf, "rope_freqs.weight");
+    if (!freqs) return 0;
+    if (freqs->type != 0) return gguf_refuse(l, "tensor rope_freqs.weight is not F32");
+    if (!strcmp(s->arch, "gemma4")) return read_partial_rotation(l, freqs);
+    for (size_t i = 0; i < s->layers; i++)
+        if (s->layer[i].head_dim != s->layer[0].head_dim || s->layer[i].window)
+            return gguf_refuse(l, "rope_freqs fits only some of its layers");
+    return find(l, "rope_freqs.weight", 1, s->layer[0].head_dim / 2, true, &l->model->rope_divisors);
+}
+
+static int find_tensors(struct gguf_loader *l)
 {
     struct sm_model *m = l->model;
     const struct sm_model_shape *s = &m->shape;
+    const size_t p = s->per_layer_width;
     if (find(l, "token_embd.weight", s->vocab, s->hidden, true, &m->embedding) ||
         find(l, "output_norm.weight", 1, s->hidden, true, &m->output_norm) ||
-        find(l, "output.weight", s->vocab, s->hidden, !s->tied, &m->head))
+        find(l, "output.weight", s->vocab, s->hidden, !s->tied, &m->head) || find_rope_divisors(l))
         return -1;
     if (s->tied) m->head = m->embedding;
-    const struct sm_gguf_tensor *freqs = sm_gguf_tensor(&l->gguf, "rope_freqs.weight");
-    if (freqs) {
-        for (size_t i = 0; i < s->layers; i++)
-            if (s->layer[i].head_dim != s->layer[0].head_dim)
-                return refuse(l, "rope_freqs fits only some of its layers");
-        if (freqs->type != 0) return refuse(l, "tensor rope_freqs.weight is not F32");
-        if (find(l, "rope_freqs.weight", 1, s->layer[0].head_dim / 2, true, &m->rope_divisors)) return -1;
-    }
+    if (p && (find(l, "per_layer_token_embd.weight", s->vocab, s->layers * p, true, &m->per_layer_table) ||
+              find(l, "per_layer_model_proj.weight", s->layers * p, s->hidden, true, &m->per_layer_context) ||
+              find(l, "per_layer_proj_norm.weight", 1, p, true, &m->per_layer_norm)))
+        return -1;
     m->layer = calloc(s->layers, sizeof *m->layer);
-    if (!m->layer) return refuse(l, "out of memory");
+    if (!m->layer) return gguf_refuse(l, "out of memory");
     for (size_t i = 0; i < s->layers; i++)
         if (find_layer(l, i)) return -1;
-    m->paired_rows = true;
+    m->paired_rows = !strcmp(s->arch, "llama");
     return 0;
 }
 
-static void count_formats(struct loader *l)
+static void count_formats(struct gguf_loader *l)
 {
     size_t counts[64] = {0}, elements, bytes, used = 0;
     for (size_t i = 0; i < l->gguf.tensor_count; i++) counts[l->gguf.tensors[i].type % 64]++;
@@ -236,10 +201,10 @@ static void count_formats(struct loader *l)
 static int load(struct sm_model **to, struct sm_model *model, const void *bytes, size_t count, const char *where,
                 char *why, size_t why_bytes)
 {
-    struct loader l = {.model = model, .where = where, .why = why, .why_bytes = why_bytes};
+    struct gguf_loader l = {.model = model, .where = where, .why = why, .why_bytes = why_bytes};
     if (sm_gguf_parse(&l.gguf, bytes, count, where, why, why_bytes)) return -1;
     model->bytes = count;
-    const int bad = read_shape(&l) || find_tensors(&l);
+    const int bad = gguf_read_shape(&l) || find_tensors(&l);
     if (!bad) count_formats(&l);
     sm_gguf_free(&l.gguf);
     if (bad) return -1;

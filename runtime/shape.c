@@ -41,6 +41,8 @@ static int check_layer(const struct sm_model_shape *s, size_t l, char *why, size
     if (!(a->rope_theta > 0) || !isfinite(a->rope_theta) || a->rope_pairs > a->head_dim / 2)
         return refuse(why, why_bytes, "%s: layer %zu has a rotary base of %g over %zu pairs", s->name, l, a->rope_theta,
                       a->rope_pairs);
+    if (!(a->rope_factor > 0) || !isfinite(a->rope_factor))
+        return refuse(why, why_bytes, "%s: layer %zu divides its rotary frequencies by %g", s->name, l, a->rope_factor);
     if (!isfinite(a->attention_scale) || !isfinite(a->attention_softcap) || a->attention_softcap < 0)
         return refuse(why, why_bytes, "%s: layer %zu has an attention scale of %g and a softcap of %g", s->name, l,
                       (double)a->attention_scale, (double)a->attention_softcap);
@@ -107,7 +109,7 @@ size_t sm_shape_matmuls(const struct sm_model_shape *s, struct sm_matmul_shape *
         add_matmul(list, capacity, &n, a->heads * a->head_dim, s->hidden, "q");
         if (a->kv_source == l) {
             add_matmul(list, capacity, &n, a->kv_heads * a->head_dim, s->hidden, "k");
-            add_matmul(list, capacity, &n, a->kv_heads * a->head_dim, s->hidden, "v");
+            if (!a->value_is_key) add_matmul(list, capacity, &n, a->kv_heads * a->head_dim, s->hidden, "v");
         }
         add_matmul(list, capacity, &n, s->hidden, a->heads * a->head_dim, "o");
         add_matmul(list, capacity, &n, a->ffn, s->hidden, "gate");
@@ -151,11 +153,10 @@ size_t sm_shape_attentions(const struct sm_model_shape *s, struct sm_attention_s
 static double layer_vectors(const struct sm_model_shape *s, size_t l)
 {
     const struct sm_layer_shape *a = &s->layer[l];
-    const double d = (double)s->hidden, h = (double)a->head_dim;
-    if (!strcmp(s->arch, "gemma2")) return 4 * d;
-    if (!strcmp(s->arch, "gemma3")) return 4 * d + 2 * h;
-    if (!strcmp(s->arch, "gemma4")) return 5 * d + 1 + h + (a->kv_source == l ? h : 0);
-    return 2 * d;
+    size_t of_stream = s->post_norms ? 4 : 2, of_heads = s->qk_norm ? 1 : 0;
+    if (s->per_layer_width) of_stream++;
+    if (s->qk_norm && a->kv_source == l) of_heads++;
+    return (double)(of_stream * s->hidden + of_heads * a->head_dim) + (s->layer_scalar ? 1 : 0);
 }
 
 double sm_shape_parameters(const struct sm_model_shape *s)

@@ -45,6 +45,9 @@ struct sm_model_shape {
     float embedding_scale; /* multiplies embedding rows */
     float final_softcap;   /* 0: none */
     enum sm_activation activation;
+    bool qk_norm;           /* layers norm their queries and keys, head by head */
+    bool post_norms;        /* layers norm the outputs of attention and MLP before they add them */
+    bool layer_scalar;      /* layers multiply the stream by a number at their end */
     size_t per_layer_width; /* of per-layer embeddings; 0: none */
     struct sm_rope_scaling rope_scaling;
     size_t layers;

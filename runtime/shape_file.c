@@ -48,6 +48,13 @@ enum key {
     KV_SHARED_LAYERS,
     KV_SHARED_FFN,
     PER_LAYER_WIDTH,
+    QK_NORM,
+    POST_NORMS,
+    VALUE_NORM,
+    VALUE_IS_KEY,
+    LAYER_SCALAR,
+    FULL_KV_HEADS,
+    FULL_ROPE_FACTOR,
     KEYS
 };
 
@@ -82,6 +89,13 @@ static const struct {
     [KV_SHARED_LAYERS] = {"kv_shared_layers", "0"}, /* the last ones, which use earlier keys and values */
     [KV_SHARED_FFN] = {"kv_shared_ffn", "0"},       /* their inner width; 0: ffn */
     [PER_LAYER_WIDTH] = {"per_layer_width", "0"},
+    [QK_NORM] = {"qk_norm", "no"},
+    [POST_NORMS] = {"post_norms", "no"},
+    [VALUE_NORM] = {"value_norm", "no"},
+    [VALUE_IS_KEY] = {"value_is_key", "no"}, /* on full layers that own keys: they have no values of their own */
+    [LAYER_SCALAR] = {"layer_scalar", "no"},
+    [FULL_KV_HEADS] = {"full_kv_heads", "0"},       /* of full layers; 0: kv_heads */
+    [FULL_ROPE_FACTOR] = {"full_rope_factor", "1"}, /* divides the rotary frequencies of full layers */
 };
 
 /* The reading of one file. The first error is kept. */
@@ -213,6 +227,9 @@ static void read_model(struct reader *r, struct sm_model_shape *s)
     s->embedding_scale = (float)number_of(r, EMBEDDING_SCALE);
     s->final_softcap = (float)number_of(r, FINAL_SOFTCAP);
     s->per_layer_width = size_of(r, PER_LAYER_WIDTH);
+    s->qk_norm = yes_of(r, QK_NORM);
+    s->post_norms = yes_of(r, POST_NORMS);
+    s->layer_scalar = yes_of(r, LAYER_SCALAR);
     s->activation = equal(r->value[ACTIVATION], "gelu") ? SM_ACTIVATION_GELU : SM_ACTIVATION_SILU;
     if (!equal(r->value[ACTIVATION], "gelu") && !equal(r->value[ACTIVATION], "silu"))
         fail(r, "neither silu nor gelu:", r->value[ACTIVATION]);
@@ -222,6 +239,20 @@ static void read_model(struct reader *r, struct sm_model_shape *s)
         !next_number(r, &scaling, &f->high) || !next_number(r, &scaling, &f->original) || scaling.bytes)
         fail(r, "not four numbers:", r->value[ROPE_SCALING]);
     if (s->layers > SM_SHAPE_MAX_LAYERS) fail(r, "too many layers:", r->value[LAYERS]);
+}
+
+/* Layers before `first` own keys and values; the others use those of the last owner of their kind. */
+static void find_sources(struct reader *r, struct sm_model_shape *s, const bool *full, size_t first)
+{
+    for (size_t l = 0; l < s->layers; l++) {
+        size_t owner = l < first ? l : first;
+        while (l >= first && owner > 0 && full[owner - 1] != full[l]) owner--;
+        if (l >= first && !owner) {
+            fail(r, "no layer owns the keys and values that a layer needs, with", r->value[KV_SHARED_LAYERS]);
+            return;
+        }
+        s->layer[l].kv_source = l < first ? l : owner - 1;
+    }
 }
 
 static void read_layers(struct reader *r, struct sm_model_shape *s)
@@ -242,27 +273,24 @@ static void read_layers(struct reader *r, struct sm_model_shape *s)
     if (shared > s->layers) fail(r, "more than the layers of the model:", r->value[KV_SHARED_LAYERS]);
     if (!(part >= 0 && part <= 1)) fail(r, "not between 0 and 1:", r->value[FULL_ROPE_PART]);
     if (r->failed) return;
-    const size_t first = s->layers - shared;
     for (size_t l = 0; l < s->layers; l++) {
         struct sm_layer_shape *a = &s->layer[l];
         const bool is_full = full[l] || !window;
         a->heads = size_of(r, HEADS);
-        a->kv_heads = size_of(r, KV_HEADS);
+        a->kv_heads = size_of(r, is_full && size_of(r, FULL_KV_HEADS) ? FULL_KV_HEADS : KV_HEADS);
         a->head_dim = is_full && full_head_dim ? full_head_dim : head_dim;
-        a->ffn = l >= first && shared_ffn ? shared_ffn : ffn;
+        a->ffn = l >= s->layers - shared && shared_ffn ? shared_ffn : ffn;
         a->window = is_full ? 0 : window;
         a->rope_theta = is_full && full_theta > 0 ? full_theta : theta;
         a->rope_pairs = is_full ? (size_t)(part * (double)a->head_dim / 2) : a->head_dim / 2;
+        a->rope_factor = is_full ? number_of(r, FULL_ROPE_FACTOR) : 1;
         a->attention_scale = (float)(scale > 0 ? scale : 1 / sqrt((double)a->head_dim));
         a->attention_softcap = (float)number_of(r, ATTENTION_SOFTCAP);
-        a->rope_factor = 1;
-        a->kv_source = l;
-        for (size_t e = l < first ? 0 : first; e-- > 0;) /* the last owner of the same kind */
-            if (full[e] == full[l]) {
-                a->kv_source = e;
-                break;
-            }
+        a->value_norm = yes_of(r, VALUE_NORM);
     }
+    find_sources(r, s, full, s->layers - shared);
+    for (size_t l = 0; l < s->layers; l++)
+        s->layer[l].value_is_key = yes_of(r, VALUE_IS_KEY) && full[l] && s->layer[l].kv_source == l;
 }
 
 int sm_shape_parse(struct sm_model_shape *shape, const char *text, const char *where, char *why, size_t why_bytes)
