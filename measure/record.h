@@ -5,7 +5,7 @@
  * they never rename one.
  *
  *   schema            1
- *   kind              "bench", "profile" or "ceiling"
+ *   kind              "bench", "profile", "verify" or "ceiling"
  *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
  *   status, why       "ok"; "error" or "skipped" with a sentence
  *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
@@ -28,6 +28,9 @@
  *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],
  *                     "steal_ms","load_average","core_hz_before","core_hz_after","flags":["preempted"]}
  *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
+ *   turn              of a session of turns: {"turn":2,"of":3,"way":"append"|"decode-loop"|"re-prefill",
+ *                     "when_full":..,"calls":[{"phase","bucket","tokens","past","policy"}], "ttft_ns":[..]}
+ *   quality           what verify says: {"against","tokens","peir","mean","max","kl",..., "verdict","steps":[..]}
  *   build             {"version","commit","dirty","compiler","flags","type"}
  *   machine           {"cpu",...}: machine.h
  *

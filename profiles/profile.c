@@ -44,7 +44,7 @@ static struct sm_weights *weights_for(struct run *run, int recipe, char *why, si
     struct sm_weights **w = &run->weights[recipe];
     if (*w) return *w;
     const struct sm_choice choice = {
-        .features = sm_cpu_features(), .forced = run->options.forced, .forced_count = run->options.forced_count};
+        .features = sm_cpu_features(), .forced = run->options.forced.list, .forced_count = run->options.forced.count};
     const uint64_t begin = sm_clock_ns();
     if (sm_weights_create(w, run->source.model, sm_recipe_name((size_t)recipe), &choice, why, why_bytes)) return NULL;
     (*w)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;

@@ -1,22 +1,14 @@
 #include "profile_options.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "registry.h"
 #include "rows.h"
 
 #define MOST_MAX_SEQ 1048576
 #define MOST_THREADS 1024
 #define STANDARD_GEN 64
 #define NOT_GIVEN INT64_MIN
-
-static int64_t usable_cpus(void)
-{
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-}
 
 static int check_range(const char *what, const struct sm_list *list, int64_t least, int64_t most, char *why,
                        size_t why_bytes)
@@ -27,35 +19,6 @@ static int check_range(const char *what, const struct sm_list *list, int64_t lea
                      (long long)list->value[i], (long long)least, (long long)most);
             return -1;
         }
-    return 0;
-}
-
-/* family=variant, each known. */
-static int parse_forced(struct profile_options *o, char *why, size_t why_bytes)
-{
-    size_t used = 0;
-    for (size_t i = 0; i < o->variants.count; i++) {
-        const char *text = o->variants.value[i], *equals = strchr(text, '=');
-        const size_t bytes = strlen(text) + 1;
-        if (!equals || i >= PROFILE_MOST_FORCED || used + bytes > sizeof o->forced_text) {
-            snprintf(why, why_bytes, "--variant takes at most %d of FAMILY=VARIANT, and '%.60s' is not one of them",
-                     PROFILE_MOST_FORCED, text);
-            return -1;
-        }
-        char *family = memcpy(o->forced_text + used, text, bytes);
-        family[equals - text] = 0;
-        o->forced[i] = (struct sm_forced){family, family + (equals - text) + 1};
-        used += bytes;
-        const struct sm_family *f = sm_family_named(o->forced[i].family);
-        if (!f || !sm_variant_named(f, o->forced[i].variant)) {
-            snprintf(why, why_bytes,
-                     f ? "the family %.60s has no variant '%.60s' (see slotmark list)"
-                       : "there is no family '%.60s' (see slotmark list)",
-                     o->forced[i].family, o->forced[i].variant);
-            return -1;
-        }
-        o->forced_count++;
-    }
     return 0;
 }
 
@@ -76,21 +39,18 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
                  "--tokens and --prompt-len cannot be given together: the file says how long the prompt is");
         return -1;
     }
-    for (size_t i = 0; i < o->recipes.count; i++) {
-        int r = 0;
-        while (sm_recipe_name((size_t)r) && strcmp(sm_recipe_name((size_t)r), o->recipes.value[i])) r++;
-        if (!sm_recipe_name((size_t)r) || i >= PROFILE_MOST_RECIPES) {
-            snprintf(why, why_bytes, "there is no recipe '%.60s': they are native and float", o->recipes.value[i]);
-            return -1;
-        }
-        o->recipe_index[i] = r;
+    if (o->recipes.count > PROFILE_MOST_RECIPES) {
+        snprintf(why, why_bytes, "--recipe takes at most %d names", PROFILE_MOST_RECIPES);
+        return -1;
     }
+    for (size_t i = 0; i < o->recipes.count; i++)
+        if ((o->recipe_index[i] = sm_choices_recipe(o->recipes.value[i], why, why_bytes)) < 0) return -1;
     const char *f = o->synthetic_name;
     if (sm_format_named(f, &o->synthetic_format) || o->synthetic_format == SM_FORMAT_F16) {
         snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", f);
         return -1;
     }
-    return parse_forced(o, why, why_bytes);
+    return sm_choices_forced(&o->variants, &o->forced, why, why_bytes);
 }
 
 enum sm_arguments_result profile_options_parse(struct profile_options *o, int argc, char **argv, const char **model,
@@ -98,7 +58,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
 {
     static const char *const kv_types[] = {"f32", "f16", "i8", NULL};
     static const char *const sides[] = {"right", "left", NULL};
-    const int64_t cpus = usable_cpus();
+    const int64_t cpus = sm_choices_cpus();
     *o = (struct profile_options){.cases = SM_CASE_OPTIONS,
                                   .max_seq = SM_LIST(512, 2048),
                                   .threads = SM_LIST(1),

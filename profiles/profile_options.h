@@ -4,9 +4,8 @@
 
 #include "arguments.h"
 #include "cases.h"
-#include "weights.h"
+#include "choices.h"
 
-#define PROFILE_MOST_FORCED 32
 #define PROFILE_MOST_RECIPES 8
 #define PROFILE_MOST_COUNTERS 8
 
@@ -22,9 +21,7 @@ struct profile_options {
     bool print_tokens;
     const char *synthetic_name;
     enum sm_format synthetic_format;
-    struct sm_forced forced[PROFILE_MOST_FORCED];
-    size_t forced_count;
-    char forced_text[4096]; /* what forced points into */
+    struct sm_forced_list forced;
 };
 
 /* model: the operand, NULL when there is none. HELP has printed it. */
