@@ -17,6 +17,8 @@
 #include "gated_gelu/gated_gelu.h"
 #include "gated_silu/gated_silu.h"
 #include "quant.h"
+#include "quantise_a16/quantise_a16.h"
+#include "requantise/requantise.h"
 #include "rmsnorm/rmsnorm.h"
 #include "rope/rope.h"
 #include "softcap_argmax/softcap_argmax.h"
@@ -130,6 +132,35 @@ I16_BY(i16_down_to_32767, rintf(fminf(fmaxf(n, -32767), 32767)))
 I16_BY(i16_wraps, lrintf(fmodf(rintf(n), 65536)))
 FAULT(i16_scale_of_its_own, struct sm_cache_write, sm_cache_write_i16_ref, float other = *a->scale * 1.001f;
       a->scale = &other)
+
+/* Rows of int16, one element at a time, by `rule`; the sums as `summed` says. */
+#define A16_BY(name, type, factor, rule, summed)                                                                       \
+    static void name(const void *args, struct sm_part part)                                                            \
+    {                                                                                                                  \
+        const type *a = args;                                                                                          \
+        for (size_t r = part.row_begin; r < part.row_end; r++) {                                                       \
+            int64_t sum = 0;                                                                                           \
+            for (size_t c = 0; c < a->cols; c++) {                                                                     \
+                const float n = (float)a->x[r * a->x_stride + c] * (factor);                                           \
+                const int16_t q = a->out.q[r * a->cols + c] = (int16_t)(rule);                                         \
+                sum += (summed);                                                                                       \
+            }                                                                                                          \
+            if (a->out.sum) a->out.sum[r] = sum;                                                                       \
+        }                                                                                                              \
+    }
+#define CLAMPED(n) fmaxf(fminf((n), 32767), -32768)
+A16_BY(a16_truncates, struct sm_quantise_a16, 1 / a->out.scale, CLAMPED(n), q)
+A16_BY(a16_ties_away, struct sm_quantise_a16, 1 / a->out.scale, CLAMPED(roundf(CLAMPED(n))), q)
+A16_BY(a16_down_to_32767, struct sm_quantise_a16, 1 / a->out.scale, fmaxf(rintf(CLAMPED(n)), -32767), q)
+A16_BY(a16_sum_of_16_bits, struct sm_quantise_a16, 1 / a->out.scale, rintf(CLAMPED(n)), (int16_t)(sum + q) - sum)
+A16_BY(a16_sum_of_all_but_one, struct sm_quantise_a16, 1 / a->out.scale, rintf(CLAMPED(n)), c ? q : 0)
+FAULT(a16_scale, struct sm_quantise_a16, sm_quantise_a16_ref, a->out.scale *= 1.001f)
+FAULT(a16_last_row, struct sm_quantise_a16, sm_quantise_a16_ref, part.row_end--)
+A16_BY(requantise_truncates, struct sm_requantise, a->x_scale / a->out.scale, CLAMPED(n), q)
+A16_BY(requantise_wraps, struct sm_requantise, a->x_scale / a->out.scale, lrintf(fmodf(rintf(n), 65536)), q)
+FAULT(requantise_swapped, struct sm_requantise, sm_requantise_ref, const float kept = a->x_scale;
+      (a->x_scale = a->out.scale, a->out.scale = kept))
+FAULT(requantise_column, struct sm_requantise, sm_requantise_ref, a->x--)
 
 FAULT(rmsnorm_no_eps, struct sm_rmsnorm, sm_rmsnorm_ref, a->eps *= 0.9f)
 FAULT(rmsnorm_weight_column, struct sm_rmsnorm, sm_rmsnorm_ref, a->w -= a->w ? 1 : 0)
@@ -295,6 +326,17 @@ static const struct fault {
     CAUGHT(cache_write_i16, i16_down_to_32767),
     CAUGHT(cache_write_i16, i16_wraps),
     CAUGHT(cache_write_i16, i16_scale_of_its_own),
+    CAUGHT(quantise_a16, a16_truncates),
+    CAUGHT(quantise_a16, a16_ties_away),
+    CAUGHT(quantise_a16, a16_down_to_32767),
+    CAUGHT(quantise_a16, a16_sum_of_16_bits),
+    CAUGHT(quantise_a16, a16_sum_of_all_but_one),
+    CAUGHT(quantise_a16, a16_scale),
+    CAUGHT(quantise_a16, a16_last_row),
+    CAUGHT(requantise, requantise_truncates),
+    CAUGHT(requantise, requantise_wraps),
+    CAUGHT(requantise, requantise_swapped),
+    CAUGHT(requantise, requantise_column),
     CAUGHT(rmsnorm, rmsnorm_no_eps),
     CAUGHT(rmsnorm, rmsnorm_weight_column),
     CAUGHT(rmsnorm, rmsnorm_last_block),

@@ -1,14 +1,12 @@
 /* Eight elements of a row at a time. */
 #include "cache_write_i16/cache_write_i16.h"
 
+#include "a16_avx2.h"
 #include "cache_write_avx2.h"
 
 static inline void store8(void *to, __m256 x, __m256 factor)
 {
-    const __m256 most = _mm256_set1_ps(32767), least = _mm256_set1_ps(-32768);
-    const __m256 scaled = _mm256_min_ps(_mm256_max_ps(_mm256_mul_ps(x, factor), least), most);
-    const __m256i n = _mm256_cvtps_epi32(scaled);
-    _mm_storeu_si128((__m128i *)to, _mm_packs_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1)));
+    _mm_storeu_si128((__m128i *)to, sm_words_avx2(sm_clamped_words_avx2(_mm256_mul_ps(x, factor))));
 }
 
 void sm_cache_write_i16_avx2(const void *args, struct sm_part part)
