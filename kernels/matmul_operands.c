@@ -12,6 +12,8 @@ size_t sm_matmul_weight_bytes(enum sm_format format, size_t out, size_t in)
     case SM_FORMAT_Q4_0: return out * (in / SM_GROUP) * sizeof(struct sm_block_q4_0);
     case SM_FORMAT_Q4_1: return out * (in / SM_GROUP) * sizeof(struct sm_block_q4_1);
     case SM_FORMAT_Q8_0: return out * (in / SM_GROUP) * sizeof(struct sm_block_q8_0);
+    case SM_FORMAT_W4C: return out * sm_channel_bytes(in, 4);
+    case SM_FORMAT_W8C: return out * sm_channel_bytes(in, 8);
     default: return 0;
     }
 }
@@ -75,9 +77,11 @@ void sm_matmul_fill_weights(void *weights, enum sm_format format, size_t out, si
 {
     struct sm_random r = {seed};
     const size_t blocks = out * (in / SM_GROUP);
-    if (format == SM_FORMAT_F32) {
-        sm_matmul_fill_floats(weights, out * in, regime, seed);
-        return;
+    switch (format) {
+    case SM_FORMAT_F32: sm_matmul_fill_floats(weights, out * in, regime, seed); return;
+    case SM_FORMAT_W4C: sm_matmul_fill_channels(weights, 4, out, in, regime, seed); return;
+    case SM_FORMAT_W8C: sm_matmul_fill_channels(weights, 8, out, in, regime, seed); return;
+    default: break;
     }
     for (size_t b = 0; b < blocks; b++) {
         const uint16_t d = pick_half(&r, regime, 0);

@@ -46,20 +46,38 @@ void sm_matmul_work_destroy(void *work)
     free(k);
 }
 
+/* Rows of ints with `scales` scales and `sums` sums of `sum_bytes` each. */
+static int create_ints(struct work *k, size_t bytes, size_t scales, size_t sums, size_t sum_bytes)
+{
+    return sm_guarded_create(&k->x, bytes, sum_bytes == 8 ? 2 : 1) ||
+           (scales && sm_guarded_create(&k->scale, scales * sizeof(float), 4)) ||
+           sm_guarded_create(&k->sum, sums * sum_bytes, sum_bytes);
+}
+
 static int create_rows(struct work *k)
 {
     struct sm_matmul_operands *p = &k->operands;
-    if (k->kind->float_rows) {
+    const size_t count = p->rows * p->in;
+    switch (k->kind->activations) {
+    case SM_MATMUL_F32:
         p->x_stride = p->in + (k->seed & 4 ? 5 : 0);
         if (sm_guarded_create(&k->x, p->rows * p->x_stride * sizeof(float), 4)) return -1;
         sm_matmul_fill_floats(k->x.data, p->rows * p->x_stride, k->regime, k->seed ^ 1);
         p->x = k->x.data;
         return 0;
+    case SM_MATMUL_A8R:
+        if (create_ints(k, count, p->rows, p->rows, sizeof *p->a8r.sum)) return -1;
+        p->a8r = (struct sm_a8r){.q = k->x.data, .scale = k->scale.data, .sum = k->sum.data};
+        sm_matmul_fill_a8r(p->a8r, p->rows, p->in, k->regime, k->seed ^ 1);
+        return 0;
+    case SM_MATMUL_A16:
+        if (create_ints(k, count * sizeof *p->a16.q, 0, p->rows, sizeof *p->a16.sum)) return -1;
+        p->a16 = (struct sm_a16){.q = k->x.data, .sum = k->sum.data};
+        sm_matmul_fill_a16(&p->a16, p->rows, p->in, k->regime, k->seed ^ 1);
+        return 0;
+    case SM_MATMUL_A8: break;
     }
-    const size_t groups = p->rows * (p->in / SM_GROUP);
-    if (sm_guarded_create(&k->x, p->rows * p->in, 1) || sm_guarded_create(&k->scale, groups * sizeof(float), 4) ||
-        sm_guarded_create(&k->sum, groups * sizeof(int32_t), 4))
-        return -1;
+    if (create_ints(k, count, count / SM_GROUP, count / SM_GROUP, sizeof *p->a8.sum)) return -1;
     p->a8 = (struct sm_a8){.q = k->x.data, .scale = k->scale.data, .sum = k->sum.data};
     sm_matmul_fill_a8(p->a8, p->rows, p->in, k->regime, k->seed ^ 1);
     return 0;
@@ -145,14 +163,29 @@ const void *sm_matmul_work_prepare(void *work, const struct sm_variant *variant)
     return k->args;
 }
 
+/* With weights per channel each step rounds once, in a stated order: there is one right answer. */
+static double channel_error_at(const struct work *k, enum sm_format format, const unsigned char *w, size_t r, size_t o)
+{
+    const struct sm_matmul_operands *p = &k->operands;
+    const int bits = format == SM_FORMAT_W4C ? 4 : 8;
+    const size_t at = r * p->y_stride + o;
+    float y = k->kind->activations == SM_MATMUL_A16 ? sm_matmul_channel_a16(bits, w, &p->a16, r, p->in)
+                                                    : sm_matmul_channel_a8r(bits, w, &p->a8r, r, p->in);
+    if (p->bias) y += p->bias[o];
+    if (p->residual) y += p->residual[at];
+    return p->y[at] == y ? 0 : INFINITY;
+}
+
 /* One output, in units of the bound in the family's header. */
 static double error_at(const struct work *k, enum sm_format format, const unsigned char *w, size_t r, size_t o)
 {
     const struct sm_matmul_operands *p = &k->operands;
     const size_t blocks = p->in / SM_GROUP, at = r * p->y_stride + o;
+    if (k->kind->activations >= SM_MATMUL_A8R) return channel_error_at(k, format, w, r, o);
     struct sm_matmul_exact e =
-        k->kind->float_rows ? sm_matmul_exact_f32((const float *)(const void *)w, p->x + r * p->x_stride, p->in)
-                            : sm_matmul_exact_a8(format, w, p->a8.q + r * p->in, p->a8.scale + r * blocks, p->in);
+        k->kind->activations == SM_MATMUL_F32
+            ? sm_matmul_exact_f32((const float *)(const void *)w, p->x + r * p->x_stride, p->in)
+            : sm_matmul_exact_a8(format, w, p->a8.q + r * p->in, p->a8.scale + r * blocks, p->in);
     const double bias = p->bias ? (double)p->bias[o] : 0, residual = p->residual ? (double)p->residual[at] : 0;
     const double off = fabs((double)p->y[at] - (e.value + bias + residual));
     if (off == 0) return 0;
@@ -218,6 +251,13 @@ double sm_matmul_bytes(const struct sm_matmul_kind *kind, const struct sm_shape 
 {
     const double rows = (double)s->dim[SM_MATMUL_ROWS], out = (double)s->dim[SM_MATMUL_OUT],
                  in = (double)s->dim[SM_MATMUL_IN];
-    const double x_bytes = kind->float_rows ? 4 : 1 + 8.0 / SM_GROUP; /* a group has a scale and a sum */
-    return kind->weight_bytes * out * in + x_bytes * rows * in + 4 * rows * out;
+    double x_bytes = 4;
+    switch (kind->activations) {
+    case SM_MATMUL_F32: break;
+    case SM_MATMUL_A8: x_bytes = 1 + 8.0 / SM_GROUP; break; /* a group has a scale and a sum */
+    case SM_MATMUL_A8R: x_bytes = 1 + 8 / in; break;
+    case SM_MATMUL_A16: x_bytes = 2 + 8 / in; break;
+    }
+    const double per_channel = kind->activations >= SM_MATMUL_A8R ? sizeof(struct sm_channel) : 0;
+    return kind->weight_bytes * out * in + per_channel * out + x_bytes * rows * in + 4 * rows * out;
 }

@@ -16,16 +16,20 @@ struct sm_matmul_operands {
     size_t y_stride;
     const float *x; /* float activations, or NULL */
     size_t x_stride;
-    struct sm_a8 a8; /* int8 activations, where x is NULL */
-    const void *w;   /* packed */
+    struct sm_a8 a8; /* or those of quant.h: what the kind's activations say */
+    struct sm_a8r a8r;
+    struct sm_a16 a16;
+    const void *w; /* packed */
     const float *bias;
     const float *residual;
     size_t rows, out, in;
 };
 
+enum sm_matmul_activations { SM_MATMUL_A8, SM_MATMUL_F32, SM_MATMUL_A8R, SM_MATMUL_A16 };
+
 struct sm_matmul_kind {
-    int float_rows;      /* activations are floats, not int8 */
-    size_t multiple;     /* of the input channels */
+    enum sm_matmul_activations activations; /* with A8R and A16, weights have a scale per channel: answers are exact */
+    size_t multiple;                        /* of the input channels */
     double weight_bytes; /* of one weight with its share of the scale, in the family's smallest format */
     /* Writes the family's argument struct (at most SM_MATMUL_ARGS_BYTES). */
     void (*bind)(void *args, const struct sm_matmul_operands *operands);
@@ -90,5 +94,13 @@ struct sm_matmul_exact {
 struct sm_matmul_exact sm_matmul_exact_f32(const float *w, const float *x, size_t in);
 struct sm_matmul_exact sm_matmul_exact_a8(enum sm_format format, const void *w, const int8_t *q, const float *scale,
                                           size_t in);
+
+/* matmul_channel_operands.c: the same for weights and rows of matmul_channel.h, whose answer before bias and residual
+ * is one float. */
+void sm_matmul_fill_channels(void *weights, int bits, size_t out, size_t in, enum sm_regime regime, uint64_t seed);
+void sm_matmul_fill_a8r(struct sm_a8r x, size_t rows, size_t in, enum sm_regime regime, uint64_t seed);
+void sm_matmul_fill_a16(struct sm_a16 *x, size_t rows, size_t in, enum sm_regime regime, uint64_t seed);
+float sm_matmul_channel_a8r(int bits, const void *w, const struct sm_a8r *x, size_t r, size_t in);
+float sm_matmul_channel_a16(int bits, const void *w, const struct sm_a16 *x, size_t r, size_t in);
 
 #endif

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "matmul_channel.h"
 #include "matmul_f32/matmul_f32.h"
 #include "matmul_w4g32_a8/matmul_w4g32_a8.h"
 #include "matmul_w8g32_a8/matmul_w8g32_a8.h"
 #include "quantise_a8/quantise_a8.h"
+#include "quantise_a8r/quantise_a8r.h"
 #include "workload.h"
 
 #define ARGS_BYTES 512
@@ -44,7 +46,8 @@ struct matmul {
     const float **bias, **residual;
     size_t *out, *in;
     size_t rows;
-    struct sm_a8 *a8; /* NULL: float rows */
+    struct sm_a8 *a8; /* the one that it has; else float rows */
+    struct sm_a8r *a8r;
     const float **x;
     size_t x_stride;
 };
@@ -52,53 +55,75 @@ struct matmul {
 static struct matmul view_f32(void *args)
 {
     struct sm_matmul_f32 *a = args;
-    return (struct matmul){a->y,   a->y_stride, &a->bias, &a->residual, &a->out,
-                           &a->in, a->rows,     NULL,     &a->x,        a->x_stride};
+    return (struct matmul){a->y,    a->y_stride, &a->bias, &a->residual, &a->out,    &a->in,
+                           a->rows, NULL,        NULL,     &a->x,        a->x_stride};
 }
 
 static struct matmul view_w4(void *args)
 {
     struct sm_matmul_w4g32_a8 *a = args;
-    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, &a->x, NULL, 0};
+    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, &a->x, NULL, NULL, 0};
 }
 
 static struct matmul view_w8(void *args)
 {
     struct sm_matmul_w8g32_a8 *a = args;
-    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, &a->x, NULL, 0};
+    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, &a->x, NULL, NULL, 0};
+}
+
+static struct matmul view_c_a8(void *args)
+{
+    struct sm_matmul_c_a8 *a = args;
+    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, NULL, &a->x, NULL, 0};
 }
 
 static struct matmul (*view)(void *args); /* of the family under test */
 
+static size_t element_bytes(const struct matmul *m)
+{
+    return m->a8 || m->a8r ? 1 : sizeof(float);
+}
+
 /* The last row's activations, writable. */
 static void *own_last_row(struct matmul *m)
 {
-    if (m->a8) {
-        m->a8->q = copy_of(m->a8->q, m->rows * *m->in);
-        return m->a8->q + (m->rows - 1) * *m->in;
-    }
+    const size_t before = (m->rows - 1) * *m->in;
+    if (m->a8) return (m->a8->q = copy_of(m->a8->q, before + *m->in)) + before;
+    if (m->a8r) return (m->a8r->q = copy_of(m->a8r->q, before + *m->in)) + before;
     float *x = copy_of(*m->x, ((m->rows - 1) * m->x_stride + *m->in) * sizeof(float));
     *m->x = x;
     return x + (m->rows - 1) * m->x_stride;
+}
+
+/* Adds to the sum that goes with the last element of the last row. */
+static void add_to_last_sum(struct matmul *m, int32_t more)
+{
+    if (m->a8) {
+        const size_t sums = m->rows * (*m->in / SM_GROUP);
+        m->a8->sum = copy_of(m->a8->sum, sums * sizeof(int32_t));
+        m->a8->sum[sums - 1] += more;
+    } else if (m->a8r) {
+        m->a8r->sum = copy_of(m->a8r->sum, m->rows * sizeof(int32_t));
+        m->a8r->sum[m->rows - 1] += more;
+    }
 }
 
 static void drop_last_block(void *args)
 {
     struct matmul m = view(args);
     unsigned char *row = own_last_row(&m);
-    const size_t size = m.a8 ? 1 : sizeof(float), block = *m.in < SM_GROUP ? *m.in : SM_GROUP;
+    const size_t size = element_bytes(&m), block = *m.in < SM_GROUP ? *m.in : SM_GROUP;
+    int32_t sum = 0;
+    for (size_t i = *m.in - block; size == 1 && i < *m.in; i++) sum += (int8_t)row[i];
     memset(row + (*m.in - block) * size, 0, block * size);
-    if (m.a8) {
-        m.a8->sum = copy_of(m.a8->sum, m.rows * (*m.in / SM_GROUP) * sizeof(int32_t));
-        m.a8->sum[m.rows * (*m.in / SM_GROUP) - 1] = 0;
-    }
+    add_to_last_sum(&m, -sum);
 }
 
 static void swap_halves(void *args)
 {
     struct matmul m = view(args);
     unsigned char *row = own_last_row(&m), half[16 * sizeof(float)];
-    const size_t bytes = 16 * (m.a8 ? 1 : sizeof(float));
+    const size_t bytes = 16 * element_bytes(&m);
     memcpy(half, row, bytes);
     memmove(row, row + bytes, bytes);
     memcpy(row + bytes, half, bytes);
@@ -107,14 +132,12 @@ static void swap_halves(void *args)
 static void off_by_one(void *args)
 {
     struct matmul m = view(args);
-    void *row = own_last_row(&m);
-    if (m.a8) {
-        m.a8->sum = copy_of(m.a8->sum, m.rows * (*m.in / SM_GROUP) * sizeof(int32_t));
-        m.a8->sum[(m.rows - 1) * (*m.in / SM_GROUP)]++;
-        ++*(int8_t *)row;
-    } else {
-        ++*(float *)row;
-    }
+    int8_t *row = (int8_t *)own_last_row(&m) + (*m.in - 1) * element_bytes(&m);
+    if (element_bytes(&m) == 1)
+        ++*row;
+    else
+        ++*(float *)(void *)row;
+    add_to_last_sum(&m, 1);
 }
 
 static void double_scale(void *args)
@@ -124,6 +147,9 @@ static void double_scale(void *args)
     if (m.a8) {
         m.a8->scale = copy_of(m.a8->scale, m.rows * blocks * sizeof(float));
         m.a8->scale[m.rows * blocks - 1] *= 2;
+    } else if (m.a8r) {
+        m.a8r->scale = copy_of(m.a8r->scale, m.rows * sizeof(float));
+        m.a8r->scale[m.rows - 1] *= 2;
     } else {
         float *row = own_last_row(&m);
         for (size_t i = 0; i < *m.in; i++) row[i] *= 2;
@@ -232,6 +258,32 @@ static const struct fault quantise_faults[] = {
     {"nothing done", NULL, NULL, do_nothing},
 };
 
+static void quantise_row_off_by_one(void *args)
+{
+    const struct sm_quantise_a8r *a = args;
+    a->out.q[a->rows * a->cols - 1]++;
+}
+
+static void quantise_row_wrong_scale(void *args)
+{
+    const struct sm_quantise_a8r *a = args;
+    a->out.scale[1] = nextafterf(a->out.scale[1], INFINITY);
+}
+
+static void quantise_row_wrong_sum(void *args)
+{
+    const struct sm_quantise_a8r *a = args;
+    a->out.sum[a->rows - 1]--;
+}
+
+static const struct fault quantise_row_faults[] = {
+    {"one unit off", NULL, quantise_row_off_by_one, NULL},
+    {"last bit of a scale", NULL, quantise_row_wrong_scale, NULL},
+    {"wrong sum", NULL, quantise_row_wrong_sum, NULL},
+    {"last row forgotten", NULL, NULL, drop_last_row},
+    {"nothing done", NULL, NULL, do_nothing},
+};
+
 static const struct {
     const char *family;
     struct sm_shape shape; /* at which its faults are planted */
@@ -243,6 +295,9 @@ static const struct {
     {"matmul_f32", {{3, 41, 96}}, sizeof(struct sm_matmul_f32), view_f32, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w4g32_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_w4g32_a8), view_w4, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w8g32_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_w8g32_a8), view_w8, matmul_faults, COUNT(matmul_faults)},
+    {"matmul_w4c_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a8), view_c_a8, matmul_faults, COUNT(matmul_faults)},
+    {"matmul_w8c_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a8), view_c_a8, matmul_faults, COUNT(matmul_faults)},
+    {"quantise_a8r", {{3, 96}}, sizeof(struct sm_quantise_a8r), NULL, quantise_row_faults, COUNT(quantise_row_faults)},
     {"quantise_a8", {{3, 96}}, sizeof(struct sm_quantise_a8), NULL, quantise_faults, COUNT(quantise_faults)},
 };
 

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "matmul_channel.h"
 #include "matmul_f32/matmul_f32.h"
+#include "matmul_w4c_a8/matmul_w4c_a8.h"
 #include "matmul_w4g32_a8/matmul_w4g32_a8.h"
+#include "matmul_w8c_a8/matmul_w8c_a8.h"
 #include "matmul_w8g32_a8/matmul_w8g32_a8.h"
 #include "workload.h"
 
@@ -18,6 +21,37 @@ union args {
     struct sm_matmul_f32 f32;
     struct sm_matmul_w4g32_a8 w4;
     struct sm_matmul_w8g32_a8 w8;
+    struct sm_matmul_c_a8 c8;
+};
+
+/* A family, and how to call it with its output as the residual. */
+#define FAMILY(name, member)                                                                                           \
+    {                                                                                                                  \
+        &sm_family_##name, sizeof(((union args *)NULL)->member), alias_##member                                        \
+    }
+#define ALIAS(member)                                                                                                  \
+    static void alias_##member(union args *a, struct view *v)                                                          \
+    {                                                                                                                  \
+        *v = (struct view){a->member.y, a->member.residual, a->member.rows * a->member.y_stride * sizeof(float)};      \
+        a->member.residual = a->member.y;                                                                              \
+    }
+struct view {
+    float *y;
+    const float *residual;
+    size_t bytes;
+};
+ALIAS(f32)
+ALIAS(w4)
+ALIAS(w8)
+ALIAS(c8)
+
+static const struct {
+    const struct sm_family *family;
+    size_t args_bytes;
+    void (*alias)(union args *a, struct view *v);
+} families[] = {
+    FAMILY(matmul_f32, f32),   FAMILY(matmul_w4g32_a8, w4), FAMILY(matmul_w8g32_a8, w8),
+    FAMILY(matmul_w4c_a8, c8), FAMILY(matmul_w8c_a8, c8),
 };
 
 static int failures;
@@ -56,40 +90,26 @@ static void check(const struct sm_family *f, const struct sm_variant *v, float *
     free(whole);
 }
 
-static void check_variant(const struct sm_family *f, const struct sm_variant *v)
+static void check_variant(size_t n, const struct sm_variant *v)
 {
+    const struct sm_family *f = families[n].family;
     const struct sm_workload *w = sm_workload_named(f->name);
     void *work = w->create(&shape, SM_REGIME_RANDOM, SEED);
     const void *args = work ? w->prepare(work, v) : NULL;
     if (!args) exit(2);
-    union args alias;
-    const size_t rows = (size_t)shape.dim[0];
-    if (f == &sm_family_matmul_f32) {
-        memcpy(&alias.f32, args, sizeof alias.f32);
-        const float *residual = alias.f32.residual;
-        alias.f32.residual = alias.f32.y;
-        check(f, v, alias.f32.y, residual, rows * alias.f32.y_stride * sizeof(float), args, &alias);
-    } else if (f == &sm_family_matmul_w4g32_a8) {
-        memcpy(&alias.w4, args, sizeof alias.w4);
-        const float *residual = alias.w4.residual;
-        alias.w4.residual = alias.w4.y;
-        check(f, v, alias.w4.y, residual, rows * alias.w4.y_stride * sizeof(float), args, &alias);
-    } else {
-        memcpy(&alias.w8, args, sizeof alias.w8);
-        const float *residual = alias.w8.residual;
-        alias.w8.residual = alias.w8.y;
-        check(f, v, alias.w8.y, residual, rows * alias.w8.y_stride * sizeof(float), args, &alias);
-    }
+    union args aliased;
+    struct view view;
+    memcpy(&aliased, args, families[n].args_bytes);
+    families[n].alias(&aliased, &view);
+    check(f, v, view.y, view.residual, view.bytes, args, &aliased);
     w->destroy(work);
 }
 
 int main(void)
 {
-    const struct sm_family *const families[] = {&sm_family_matmul_f32, &sm_family_matmul_w4g32_a8,
-                                                &sm_family_matmul_w8g32_a8};
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        for (size_t j = 0; j < families[i]->variant_count; j++)
-            if (!(families[i]->variants[j].needs & ~sm_cpu_features()))
-                check_variant(families[i], &families[i]->variants[j]);
+    for (size_t n = 0; n < sizeof families / sizeof *families; n++)
+        for (size_t j = 0; j < families[n].family->variant_count; j++)
+            if (!(families[n].family->variants[j].needs & ~sm_cpu_features()))
+                check_variant(n, &families[n].family->variants[j]);
     return failures != 0;
 }

@@ -17,6 +17,7 @@ static void bind(void *args, const struct sm_matmul_operands *o)
                                 .in = o->in};
 }
 
-static const struct sm_matmul_kind kind = {.float_rows = 1, .multiple = 1, .weight_bytes = 4, .bind = bind};
+static const struct sm_matmul_kind kind = {
+    .activations = SM_MATMUL_F32, .multiple = 1, .weight_bytes = 4, .bind = bind};
 
 SM_MATMUL_WORKLOAD(matmul_f32, kind);

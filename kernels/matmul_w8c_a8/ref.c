@@ -1,0 +1,12 @@
+/* One output at a time: the integer first, then the scales. */
+#include "matmul_w8c_a8/matmul_w8c_a8.h"
+
+#define ARGS struct sm_matmul_c_a8
+#define BITS 8
+#define SCALE_OF(x, r) ((x).scale[r])
+#include "matmul_channel_ref_body.h"
+
+void sm_matmul_w8c_a8_ref(const void *args, struct sm_part part)
+{
+    matmul(args, part);
+}
