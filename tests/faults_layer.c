@@ -16,6 +16,7 @@
 #include "embedding_q8_0/embedding_q8_0.h"
 #include "gated_gelu/gated_gelu.h"
 #include "gated_silu/gated_silu.h"
+#include "kv_concat/kv_concat.h"
 #include "quant.h"
 #include "quantise_a16/quantise_a16.h"
 #include "requantise/requantise.h"
@@ -76,6 +77,25 @@ static void argmax_last_of_equals(const void *args, struct sm_part part)
     FAULT(type##_column##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout, a->x--)                   \
     FAULT(type##_head##layout, struct sm_cache_write, sm_cache_write_##type##_ref##layout,                             \
           a->head_stride = a->slots * a->head_dim)
+FAULT(concat_last_column, struct sm_kv_concat, sm_kv_concat_ref, part.row_end--)
+FAULT(concat_past_slot, struct sm_kv_concat, sm_kv_concat_ref,
+      a->past.data = (const char *)a->past.data - a->head_dim * a->element_bytes)
+FAULT(concat_past_head, struct sm_kv_concat, sm_kv_concat_ref, a->past.head_stride = a->past_rows * a->head_dim)
+FAULT(concat_out_head, struct sm_kv_concat, sm_kv_concat_ref, a->out_stride = 40 * a->head_dim)
+
+static void concat_segments_swapped(const void *args, struct sm_part part)
+{
+    struct sm_kv_concat a = *(const struct sm_kv_concat *)args;
+    const struct sm_kv past = a.past;
+    const size_t past_rows = a.past_rows;
+    a.past = a.now, a.past_rows = a.now_rows;
+    a.now = past, a.now_rows = past_rows;
+    sm_kv_concat_ref(&a, part);
+}
+
+FAULT(concat_scale_head, struct sm_kv_concat, sm_kv_concat_ref, a->out_scale_stride = 40)
+FAULT(concat_no_scale, struct sm_kv_concat, sm_kv_concat_ref, a->out_scale = NULL)
+
 CACHE_FAULTS(f32, )
 CACHE_FAULTS(f32, _transposed)
 CACHE_FAULTS(f16, )
@@ -308,6 +328,13 @@ static const struct fault {
     CAUGHT(argmax, argmax_last_column),
     CAUGHT(argmax, argmax_off_by_one),
     CAUGHT(argmax, argmax_last_of_equals),
+    CAUGHT(kv_concat, concat_last_column),
+    CAUGHT(kv_concat, concat_past_slot),
+    CAUGHT(kv_concat, concat_past_head),
+    CAUGHT(kv_concat, concat_out_head),
+    CAUGHT(kv_concat, concat_segments_swapped),
+    CAUGHT(kv_concat, concat_scale_head),
+    CAUGHT(kv_concat, concat_no_scale),
     CAUGHT_CACHE(f32),
     CAUGHT_TRANSPOSED(f32),
     CAUGHT_CACHE(f16),
@@ -370,7 +397,7 @@ static struct sm_shape shape_of(const struct sm_family *f)
         const char *axis;
         int64_t value;
     } values[] = {{"rows", 11}, {"max_seq", 40}, {"head_dim", 20}, {"kv_heads", 3}, {"valid", 5},
-                  {"cols", 96}, {"heads", 3},    {"vocab", 50},    {"residual", 1}};
+                  {"cols", 96}, {"heads", 3},    {"vocab", 50},    {"residual", 1}, {"element_bytes", 1}};
     struct sm_shape shape = {{0}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         const int d = sm_dim_index(f, values[i].axis);
