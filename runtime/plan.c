@@ -50,6 +50,37 @@ enum sm_layer_kind sm_layer_kind_of(const struct sm_model_shape *shape, size_t l
     return full ? SM_LAYER_FULL : SM_LAYER_SLIDING;
 }
 
+/* The name of a tensor that the steps of a layer need and that is not there, or NULL. */
+static const char *lacking(const struct sm_model_shape *s, const struct sm_weights *weights, size_t l)
+{
+    const struct sm_layer_weights *w = &weights->layer[l];
+    const struct sm_layer_shape *a = &s->layer[l];
+    const struct {
+        const char *name;
+        bool needed, there;
+    } all[] = {
+        {"query", true, w->q.data},
+        {"key", a->kv_source == l, w->k.data},
+        {"value", a->kv_source == l && !a->value_is_key, w->v.data},
+        {"output", true, w->o.data},
+        {"gate", true, w->gate.data},
+        {"up", true, w->up.data},
+        {"down", true, w->down.data},
+        {"attention norm", true, w->attn_norm},
+        {"MLP norm", true, w->ffn_norm},
+        {"per-layer gate", s->per_layer_width, w->per_layer_gate.data},
+        {"per-layer projection", s->per_layer_width, w->per_layer_projection.data},
+        {"per-layer table", s->per_layer_width, weights->model->per_layer_table.data},
+        {"per-layer context", s->per_layer_width, weights->per_layer_context.data},
+        {"per-layer norm", s->per_layer_width, weights->per_layer_norm},
+        {"head", true, weights->head.data},
+        {"final norm", true, weights->output_norm},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].needed && !all[i].there) return all[i].name;
+    return NULL;
+}
+
 static int check(const struct sm_weights *w, const struct sm_cache *c, const struct sm_positions *positions,
                  const struct sm_plan_options *o, char *why, size_t why_bytes)
 {
@@ -65,6 +96,12 @@ static int check(const struct sm_weights *w, const struct sm_cache *c, const str
     else if (!w->model->shape.runs)
         wrong = "models of its architecture are not run";
     if (wrong) snprintf(why, why_bytes, "planning %s: %s", sm_phase_name(o->phase), wrong);
+    for (size_t l = 0; !wrong && l < w->model->shape.layers; l++) {
+        wrong = lacking(&w->model->shape, w, l);
+        if (wrong)
+            snprintf(why, why_bytes, "planning %s: layer %zu needs a tensor that is not there: %s",
+                     sm_phase_name(o->phase), l, wrong);
+    }
     return wrong ? -1 : 0;
 }
 

@@ -116,12 +116,15 @@ const struct sm_step *sm_plan_steps(const struct sm_plan *plan);
 size_t sm_plan_barriers(const struct sm_plan *plan);
 const struct sm_plan_options *sm_plan_options_of(const struct sm_plan *plan);
 
-/* Results of the last run. logits: [vocab] of the last valid row; with all_rows [rows][vocab]. */
+/* Results of the last run. logits: [vocab] of the last valid row; with all_rows [rows][vocab]. A final softcap is the
+ * host's, and the greatest logit needs none: it is applied when logits are first asked for after a run. */
 const float *sm_plan_logits(const struct sm_plan *plan);
 int32_t sm_plan_argmax(const struct sm_plan *plan);
 size_t sm_plan_last_row(const struct sm_plan *plan); /* of that call: its last valid row */
 /* all_rows only, else NULL: what enters layer i, or with i = layers its output, [rows][hidden]; i = layers + 1: after
  * the final norm. */
 const float *sm_plan_hidden(const struct sm_plan *plan, size_t i);
+/* The per-layer embeddings of all rows, [rows][layers * per_layer_width]; NULL: the model has none. */
+const float *sm_plan_per_layer(const struct sm_plan *plan);
 
 #endif

@@ -22,7 +22,7 @@ void *plan_offset(const struct plan_builder *b, void *operand, size_t bytes)
     return b->arena ? (char *)operand + bytes : NULL;
 }
 
-static void fail(struct plan_builder *b, const char *sentence)
+void plan_fail(struct plan_builder *b, const char *sentence)
 {
     if (!b->failed) snprintf(b->why, b->why_bytes, "planning %s: %s", sm_phase_name(b->options->phase), sentence);
     b->failed = 1;
@@ -44,6 +44,7 @@ void plan_begin(struct plan_builder *b)
     p->shape = s;
     p->positions = b->positions;
     b->layer = SM_NO_LAYER;
+    b->rows = rows;
     (void)plan_take(b, sizeof *p);
     p->steps = plan_take(b, b->step_room * sizeof *p->steps);
     p->writes = plan_take(b, b->write_room * sizeof *p->writes);
@@ -58,7 +59,7 @@ void plan_begin(struct plan_builder *b)
         while (i < p->mask_count && p->mask[i].window != s->layer[l].window) i++;
         if (i < p->mask_count) continue;
         if (i == PLAN_MAX_MASKS) {
-            fail(b, "its layers have too many different windows");
+            plan_fail(b, "its layers have too many different windows");
             return;
         }
         const size_t past = past_of(b->options, s->layer[l].window);
@@ -72,16 +73,19 @@ struct plan_choice plan_variant(struct plan_builder *b, const char *family)
     struct plan_choice c = {sm_family_named(family), NULL};
     char why[256];
     c.variant = sm_choose(&b->weights->choice, family, SM_FORMAT_NONE, why, sizeof why);
-    if (!c.variant) fail(b, why);
+    if (!c.variant) plan_fail(b, why);
     return c;
 }
 
 /* Steps that are shorter than a barrier when there is one row: thread 0 does them whole, and needs none between them.
  */
-static bool is_short(const struct plan_builder *b, enum sm_label label)
+static bool is_short(const struct plan_builder *b, const struct sm_family *family)
 {
-    return b->options->rows == 1 && (label == SM_LABEL_NORM || label == SM_LABEL_QUANTISE || label == SM_LABEL_ROPE ||
-                                     label == SM_LABEL_CACHE_WRITE || label == SM_LABEL_ACTIVATION);
+    static const char *const families[] = {"rmsnorm", "quantise_a8", "rope", "gated_silu", "gated_gelu"};
+    if (b->rows != 1) return false;
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        if (!strcmp(family->name, families[i])) return true;
+    return !strcmp(family->group, "cache_write");
 }
 
 /* The shares of all threads. Returns whether thread 0 has everything. */
@@ -127,8 +131,8 @@ void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice 
     struct sm_part *parts = plan_take(b, threads * sizeof *parts);
     if (b->arena) {
         memcpy(copy, args, args_bytes);
-        bool alone = add_parts(parts, choice.family, shape, threads, is_short(b, label));
-        if (label == SM_LABEL_CACHE_WRITE) alone = is_short(b, label); /* calls may share it out anew */
+        bool alone = add_parts(parts, choice.family, shape, threads, is_short(b, choice.family));
+        if (label == SM_LABEL_CACHE_WRITE) alone = is_short(b, choice.family); /* calls may share it out anew */
         struct sm_step *step = &b->plan.steps[b->step_count];
         *step = (struct sm_step){.fn = choice.variant->fn,
                                  .args = copy,
@@ -154,7 +158,7 @@ void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const 
                                                                   .parts = (struct sm_part *)(uintptr_t)step->parts,
                                                                   .family = step->family,
                                                                   .shape = *shape,
-                                                                  .alone = is_short(b, step->label)};
+                                                                  .alone = is_short(b, step->family)};
     }
     b->plan.write_count++;
 }

@@ -35,6 +35,8 @@ enum {
     PLAN_UP = 1 << 14,
     PLAN_LOGITS = 1 << 15,
     PLAN_ARGMAX = 1 << 16,
+    PLAN_BRANCH = 1 << 17,
+    PLAN_PER_LAYER = 1 << 18,
     PLAN_NOW = PLAN_NOW_K | PLAN_NOW_V,
     PLAN_SLOTS = PLAN_SLOTS_K | PLAN_SLOTS_V
 };
@@ -96,6 +98,9 @@ struct sm_plan {
     float *logits;
     size_t last_row;
     int32_t *argmax;
+    sm_kernel_fn *softcap;  /* of the logits, applied when they are first asked for; NULL: none */
+    bool *capped;           /* they are */
+    const float *per_layer; /* [rows][layers * per_layer_width], or NULL */
 };
 
 struct plan_builder {
@@ -109,6 +114,7 @@ struct plan_builder {
     char *arena; /* NULL: count */
     size_t used;
     size_t step_count, step_room, write_room, view_room;
+    size_t rows;                         /* of the steps being added */
     size_t layer;                        /* whose steps are being added; SM_NO_LAYER before and after them */
     struct plan_access by_all, by_first; /* since the last barrier: by all threads, and by thread 0 alone */
     struct sm_plan plan;                 /* copied into the arena at the end */
@@ -122,6 +128,9 @@ void *plan_offset(const struct plan_builder *b, void *operand, size_t bytes);
 
 /* Places the plan, its steps, masks and rotary rows. */
 void plan_begin(struct plan_builder *b);
+
+/* Why there can be no such plan; the first reason counts. */
+void plan_fail(struct plan_builder *b, const char *sentence);
 
 /* The variant of a family that has no weights. */
 struct plan_choice plan_variant(struct plan_builder *b, const char *family);

@@ -4,6 +4,7 @@
 #include "argmax/argmax.h"
 #include "cache_write.h"
 #include "plan_builder.h"
+#include "softcap_f32/softcap_f32.h"
 
 /* The rotary rows of every row's position. Padding stands at position 0 in prefill; in append, where it is always at
  * the end, at the positions that follow (static-contract: 1.3, 1.6). */
@@ -67,6 +68,7 @@ void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
         for (size_t t = 0; t < threads; t++) w->parts[t] = plan_share(w->family, &w->shape, threads, t, w->alone);
     }
     p->last_row = last;
+    *p->capped = false;
     if (p->options.all_rows)
         p->argmax_args->x = p->logits + last * p->shape->vocab;
     else
@@ -95,7 +97,24 @@ const struct sm_plan_options *sm_plan_options_of(const struct sm_plan *p)
 
 const float *sm_plan_logits(const struct sm_plan *p)
 {
+    if (p->softcap && !*p->capped) {
+        const size_t rows = p->options.all_rows ? p->options.rows : 1, vocab = p->shape->vocab;
+        const struct sm_softcap_f32 args = {.y = p->logits,
+                                            .y_stride = vocab,
+                                            .x = p->logits,
+                                            .x_stride = vocab,
+                                            .rows = rows,
+                                            .cols = vocab,
+                                            .cap = p->shape->final_softcap};
+        p->softcap(&args, sm_part_whole(rows, vocab));
+        *p->capped = true;
+    }
     return p->logits;
+}
+
+const float *sm_plan_per_layer(const struct sm_plan *p)
+{
+    return p->per_layer;
 }
 
 int32_t sm_plan_argmax(const struct sm_plan *p)

@@ -2,335 +2,230 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "argmax/argmax.h"
-#include "attention.h"
-#include "cache_write.h"
 #include "embedding.h"
 #include "gated.h"
-#include "mask_build/mask_build.h"
 #include "matmul_f32/matmul_f32.h"
 #include "matmul_w4g32_a8/matmul_w4g32_a8.h"
 #include "matmul_w8g32_a8/matmul_w8g32_a8.h"
-#include "plan_builder.h"
+#include "plan_parts.h"
 #include "quantise_a8/quantise_a8.h"
-#include "rmsnorm/rmsnorm.h"
-#include "rope/rope.h"
 
-#define MASK_FILL -120.0f
-
-/* The operands that steps share. Every row of `x` and so on is as wide as the widest layer needs. */
-struct operands {
-    int32_t *tokens;
-    float *x;      /* the residual stream; with all_rows the first of layers + 1 of them */
-    float *normed; /* input of the matrices */
-    float *q, *k, *v, *mixed;
-    float *gate, *up;
-    struct sm_a8 a8;
-    void *k_now, *v_now;
-    float *k_now_scale, *v_now_scale;
-};
-
-static const struct sm_layer_shape *layer_of(const struct plan_builder *b, size_t l)
+const struct sm_layer_shape *plan_layer(const struct plan_builder *b, size_t l)
 {
     return &b->weights->model->shape.layer[l];
 }
 
-static void reserve_operands(struct plan_builder *b, struct operands *o)
+struct sm_rmsnorm *plan_norm(struct plan_builder *b, enum sm_label label, const struct sm_rmsnorm *args, unsigned reads,
+                             unsigned writes)
 {
-    const struct sm_model_shape *s = &b->weights->model->shape;
-    const size_t rows = b->options->rows, states = b->options->all_rows ? s->layers + 1 : 1;
-    size_t q = 0, kv = 0, ffn = 0, kv_heads = 0;
-    for (size_t l = 0; l < s->layers; l++) {
-        const struct sm_layer_shape *a = &s->layer[l];
-        if (a->heads * a->head_dim > q) q = a->heads * a->head_dim;
-        if (a->kv_heads * a->head_dim > kv) kv = a->kv_heads * a->head_dim;
-        if (a->kv_heads > kv_heads) kv_heads = a->kv_heads;
-        if (a->ffn > ffn) ffn = a->ffn;
-    }
-    const size_t widest = ffn > q ? (ffn > s->hidden ? ffn : s->hidden) : (q > s->hidden ? q : s->hidden);
-    const size_t float_row = rows * sizeof(float);
-    o->tokens = plan_take(b, rows * sizeof *o->tokens);
-    o->x = plan_take(b, states * float_row * s->hidden);
-    o->normed = plan_take(b, float_row * s->hidden);
-    o->q = plan_take(b, float_row * q);
-    o->k = plan_take(b, float_row * kv);
-    o->v = plan_take(b, float_row * kv);
-    o->mixed = plan_take(b, float_row * q);
-    o->gate = plan_take(b, float_row * ffn);
-    o->up = plan_take(b, float_row * ffn);
-    o->a8.q = plan_take(b, rows * widest);
-    o->a8.scale = plan_take(b, float_row * (widest / SM_GROUP + 1));
-    o->a8.sum = plan_take(b, rows * sizeof(int32_t) * (widest / SM_GROUP + 1));
-    o->k_now = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type));
-    o->v_now = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type));
-    o->k_now_scale = plan_take(b, float_row * kv_heads);
-    o->v_now_scale = plan_take(b, float_row * kv_heads);
+    const struct sm_shape shape = {{[SM_RMSNORM_ROWS] = (int64_t)args->rows,
+                                    [SM_RMSNORM_COLS] = (int64_t)args->cols,
+                                    [SM_RMSNORM_RESIDUAL] = args->scale != 0}};
+    return plan_step(b, label, plan_variant(b, "rmsnorm"), args, sizeof *args, &shape, reads, writes);
 }
 
-static void add_embedding(struct plan_builder *b, const struct operands *o)
+struct sm_rmsnorm *plan_norm_stream(struct plan_builder *b, const struct plan_operands *o, const float *x,
+                                    const float *w)
 {
-    const struct sm_model *m = b->weights->model;
-    const struct sm_embedding args = {.y = o->x,
-                                      .y_stride = m->shape.hidden,
-                                      .token = o->tokens,
-                                      .table = m->embedding.data,
-                                      .rows = b->options->rows,
-                                      .cols = m->shape.hidden,
-                                      .vocab = m->shape.vocab,
-                                      .scale = m->shape.embedding_scale};
+    const struct sm_model_shape *s = &b->weights->model->shape;
+    const struct sm_rmsnorm args = {.y = o->normed,
+                                    .y_stride = s->hidden,
+                                    .x = x,
+                                    .x_stride = s->hidden,
+                                    .w = w,
+                                    .rows = b->rows,
+                                    .cols = s->hidden,
+                                    .eps = s->eps};
+    return plan_norm(b, SM_LABEL_NORM, &args, PLAN_X, PLAN_NORMED);
+}
+
+void plan_quantise(struct plan_builder *b, const struct plan_operands *o, const struct sm_weight *w, const float *x,
+                   unsigned reads)
+{
+    if (!w->a8) return;
+    const struct sm_quantise_a8 args = {.out = o->a8, .x = x, .x_stride = w->in, .rows = b->rows, .cols = w->in};
+    const struct sm_shape shape = {{[SM_QUANTISE_A8_ROWS] = (int64_t)b->rows, [SM_QUANTISE_A8_COLS] = (int64_t)w->in}};
+    plan_step(b, SM_LABEL_QUANTISE, plan_variant(b, "quantise_a8"), &args, sizeof args, &shape, reads, PLAN_A8);
+}
+
+void plan_matmul(struct plan_builder *b, const struct plan_operands *o, const struct plan_product *p)
+{
+    const struct sm_weight *w = p->w;
+    const struct plan_choice choice = {w->family, w->variant};
+    const size_t rows = b->rows;
+    /* The three families have their axes in one order. */
+    const struct sm_shape shape = {{[SM_MATMUL_F32_ROWS] = (int64_t)rows,
+                                    [SM_MATMUL_F32_OUT] = (int64_t)w->out,
+                                    [SM_MATMUL_F32_IN] = (int64_t)w->in}};
+    const unsigned reads = (w->a8 ? PLAN_A8 : p->reads) | (p->residual ? PLAN_X : 0);
+    if (w->family == &sm_family_matmul_w4g32_a8) {
+        const struct sm_matmul_w4g32_a8 args = {p->y,        w->out, o->a8,  w->data, w->bias,
+                                                p->residual, rows,   w->out, w->in};
+        plan_step(b, p->label, choice, &args, sizeof args, &shape, reads, p->writes);
+    } else if (w->family == &sm_family_matmul_w8g32_a8) {
+        const struct sm_matmul_w8g32_a8 args = {p->y,        w->out, o->a8,  w->data, w->bias,
+                                                p->residual, rows,   w->out, w->in};
+        plan_step(b, p->label, choice, &args, sizeof args, &shape, reads, p->writes);
+    } else {
+        const struct sm_matmul_f32 args = {p->y,    w->out,      p->x, w->in,  w->data,
+                                           w->bias, p->residual, rows, w->out, w->in};
+        plan_step(b, p->label, choice, &args, sizeof args, &shape, reads, p->writes);
+    }
+}
+
+void plan_end_branch(struct plan_builder *b, const struct plan_operands *o, const struct plan_branch *e)
+{
+    const struct sm_model_shape *s = &b->weights->model->shape;
+    plan_quantise(b, o, e->w, e->input, e->reads);
+    if (!e->norm) {
+        if (e->scale != 1) plan_fail(b, "it has a layer scalar after a branch without a norm");
+        plan_matmul(b, o, &(struct plan_product){e->label, e->w, e->y, e->input, e->x, e->reads, PLAN_X});
+        return;
+    }
+    plan_matmul(b, o, &(struct plan_product){e->label, e->w, o->branch, e->input, NULL, e->reads, PLAN_BRANCH});
+    const struct sm_rmsnorm args = {.y = e->y,
+                                    .y_stride = s->hidden,
+                                    .x = o->branch,
+                                    .x_stride = s->hidden,
+                                    .w = e->norm,
+                                    .rows = b->rows,
+                                    .cols = s->hidden,
+                                    .eps = s->eps,
+                                    .residual = e->x,
+                                    .residual_stride = s->hidden,
+                                    .scale = e->scale};
+    plan_norm(b, e->norm_label, &args, PLAN_BRANCH | PLAN_X, PLAN_X);
+}
+
+void plan_gate(struct plan_builder *b, const struct plan_operands *o, enum sm_label label, const float *up,
+               size_t up_stride, size_t cols, unsigned up_reads)
+{
+    const char *family = b->weights->model->shape.activation == SM_ACTIVATION_GELU ? "gated_gelu" : "gated_silu";
+    const struct sm_gated args = {.y = o->gate,
+                                  .y_stride = cols,
+                                  .gate = o->gate,
+                                  .gate_stride = cols,
+                                  .up = up,
+                                  .up_stride = up_stride,
+                                  .rows = b->rows,
+                                  .cols = cols};
+    const struct sm_shape shape = {{[SM_GATED_ROWS] = (int64_t)b->rows, [SM_GATED_COLS] = (int64_t)cols}};
+    plan_step(b, label, plan_variant(b, family), &args, sizeof args, &shape, PLAN_GATE | up_reads, PLAN_GATE);
+}
+
+void plan_gather(struct plan_builder *b, enum sm_label label, const struct sm_tensor *table, const int32_t *token,
+                 float *y, float scale, unsigned writes)
+{
+    const struct sm_embedding args = {.y = y,
+                                      .y_stride = table->cols,
+                                      .token = token,
+                                      .table = table->data,
+                                      .rows = b->rows,
+                                      .cols = table->cols,
+                                      .vocab = table->rows,
+                                      .scale = scale};
     char family[32] = "embedding_";
-    const char *format = sm_format_name(m->embedding.format);
+    const char *format = sm_format_name(table->format);
     for (size_t i = strlen(family); *format && i + 1 < sizeof family; i++, format++)
         family[i] = *format >= 'A' && *format <= 'Z' ? (char)(*format - 'A' + 'a') : *format;
     const struct sm_shape shape = {{[SM_EMBEDDING_ROWS] = (int64_t)args.rows,
                                     [SM_EMBEDDING_COLS] = (int64_t)args.cols,
                                     [SM_EMBEDDING_VOCAB] = (int64_t)args.vocab}};
-    plan_step(b, SM_LABEL_EMBEDDING, plan_variant(b, family), &args, sizeof args, &shape, PLAN_TOKENS, PLAN_X);
+    plan_step(b, label, plan_variant(b, family), &args, sizeof args, &shape, PLAN_TOKENS, writes);
 }
 
-static struct sm_rmsnorm *add_norm(struct plan_builder *b, float *y, const float *x, const float *w, size_t rows)
+/* What all rows of a buffer need, over the layers. */
+struct widths {
+    size_t q, kv, ffn, kv_heads, gate, widest;
+};
+
+static size_t larger(size_t a, size_t b)
 {
-    const struct sm_model_shape *s = &b->weights->model->shape;
-    const struct sm_rmsnorm args = {.y = y,
-                                    .y_stride = s->hidden,
-                                    .x = x,
-                                    .x_stride = s->hidden,
-                                    .w = w,
-                                    .rows = rows,
-                                    .cols = s->hidden,
-                                    .eps = s->eps};
-    const struct sm_shape shape = {{[SM_RMSNORM_ROWS] = (int64_t)rows, [SM_RMSNORM_COLS] = (int64_t)s->hidden}};
-    return plan_step(b, SM_LABEL_NORM, plan_variant(b, "rmsnorm"), &args, sizeof args, &shape, PLAN_X, PLAN_NORMED);
+    return a > b ? a : b;
 }
 
-static void add_quantise(struct plan_builder *b, const struct operands *o, const float *x, size_t rows, size_t cols,
-                         unsigned reads)
+static struct widths widths_of(const struct sm_model_shape *s)
 {
-    const struct sm_quantise_a8 args = {.out = o->a8, .x = x, .x_stride = cols, .rows = rows, .cols = cols};
-    const struct sm_shape shape = {{[SM_QUANTISE_A8_ROWS] = (int64_t)rows, [SM_QUANTISE_A8_COLS] = (int64_t)cols}};
-    plan_step(b, SM_LABEL_QUANTISE, plan_variant(b, "quantise_a8"), &args, sizeof args, &shape, reads, PLAN_A8);
-}
-
-/* y = w x (+ residual): x are the floats of `reads`, or the int8 rows that were made of them. */
-static void add_matmul(struct plan_builder *b, enum sm_label label, const struct sm_weight *w, float *y,
-                       const float *residual, const struct operands *o, const float *x, size_t rows, unsigned reads,
-                       unsigned writes)
-{
-    const struct plan_choice choice = {w->family, w->variant};
-    /* The three families have their axes in one order. */
-    const struct sm_shape shape = {{[SM_MATMUL_F32_ROWS] = (int64_t)rows,
-                                    [SM_MATMUL_F32_OUT] = (int64_t)w->out,
-                                    [SM_MATMUL_F32_IN] = (int64_t)w->in}};
-    if (residual) reads |= PLAN_X;
-    if (w->family == &sm_family_matmul_w4g32_a8) {
-        const struct sm_matmul_w4g32_a8 args = {y, w->out, o->a8, w->data, w->bias, residual, rows, w->out, w->in};
-        plan_step(b, label, choice, &args, sizeof args, &shape, (reads & PLAN_X) | PLAN_A8, writes);
-    } else if (w->family == &sm_family_matmul_w8g32_a8) {
-        const struct sm_matmul_w8g32_a8 args = {y, w->out, o->a8, w->data, w->bias, residual, rows, w->out, w->in};
-        plan_step(b, label, choice, &args, sizeof args, &shape, (reads & PLAN_X) | PLAN_A8, writes);
-    } else {
-        const struct sm_matmul_f32 args = {y, w->out, x, w->in, w->data, w->bias, residual, rows, w->out, w->in};
-        plan_step(b, label, choice, &args, sizeof args, &shape, reads, writes);
+    struct widths w = {0};
+    for (size_t l = 0; l < s->layers; l++) {
+        const struct sm_layer_shape *a = &s->layer[l];
+        w.q = larger(w.q, a->heads * a->head_dim);
+        w.kv = larger(w.kv, a->kv_heads * a->head_dim);
+        w.kv_heads = larger(w.kv_heads, a->kv_heads);
+        w.ffn = larger(w.ffn, a->ffn);
     }
+    w.gate = larger(w.ffn, s->layers * s->per_layer_width); /* where the per-layer table's rows are gathered */
+    w.widest = larger(larger(w.ffn, w.q), larger(s->hidden, s->per_layer_width));
+    return w;
 }
 
-static void add_rope(struct plan_builder *b, size_t l, float *x, size_t heads, unsigned buffer)
+static struct plan_now take_now(struct plan_builder *b, size_t kv, size_t kv_heads)
 {
-    const struct sm_layer_shape *a = layer_of(b, l);
-    const struct plan_rotation *rotation = &b->plan.rotation[b->positions->of_layer[l]];
-    const struct sm_rope args = {.x = x,
-                                 .x_stride = heads * a->head_dim,
-                                 .cos = rotation->cos,
-                                 .sin = rotation->sin,
-                                 .rows = b->options->rows,
-                                 .heads = heads,
-                                 .head_dim = a->head_dim};
-    const struct sm_shape shape = {{[SM_ROPE_ROWS] = (int64_t)args.rows,
-                                    [SM_ROPE_HEADS] = (int64_t)heads,
-                                    [SM_ROPE_HEAD_DIM] = (int64_t)a->head_dim}};
-    plan_step(b, SM_LABEL_ROPE, plan_variant(b, "rope"), &args, sizeof args, &shape, buffer, buffer);
-}
-
-/* The KV type's own families. */
-static struct plan_choice kv_variant(struct plan_builder *b, const char *operation)
-{
-    char name[32];
-    snprintf(name, sizeof name, "%s_%s", operation, sm_kv_name(b->cache->type));
-    return plan_variant(b, name);
-}
-
-/* Rows of new keys (or values) into `to`, all of them into the staging segment, or those that a call sets into
- * slots. */
-static void add_write(struct plan_builder *b, size_t l, void *to, float *scale, const float *x, bool into_slots,
-                      unsigned reads, unsigned writes)
-{
-    const struct sm_layer_shape *a = layer_of(b, l);
-    const size_t rows = b->options->rows, slots = into_slots ? b->options->max_seq - 1 : rows;
-    const size_t count = rows < slots ? rows : slots;
-    const struct sm_cache_write args = {.cache = to,
-                                        .scale = scale,
-                                        .head_stride = slots * a->head_dim,
-                                        .scale_stride = slots,
-                                        .slots = slots,
-                                        .x = x,
-                                        .x_stride = a->kv_heads * a->head_dim,
-                                        .count = count,
-                                        .kv_heads = a->kv_heads,
-                                        .head_dim = a->head_dim};
-    const struct sm_shape shape = {{[SM_CACHE_WRITE_ROWS] = (int64_t)count,
-                                    [SM_CACHE_WRITE_MAX_SEQ] = (int64_t)slots + 1,
-                                    [SM_CACHE_WRITE_HEAD_DIM] = (int64_t)a->head_dim,
-                                    [SM_CACHE_WRITE_KV_HEADS] = (int64_t)a->kv_heads}};
-    void *placed =
-        plan_step(b, SM_LABEL_CACHE_WRITE, kv_variant(b, "cache_write"), &args, sizeof args, &shape, reads, writes);
-    if (into_slots) plan_keep_write(b, placed, &shape);
-}
-
-static void add_attention(struct plan_builder *b, size_t l, const struct operands *o)
-{
-    const struct sm_layer_shape *a = layer_of(b, l);
-    const struct sm_layer_cache *c = &b->cache->layer[a->kv_source];
-    const struct plan_mask *mask = plan_mask(b, a->window);
-    const size_t rows = b->options->rows, past = mask->past, slots = b->options->max_seq - 1;
-    const size_t stride = slots * a->head_dim, now_stride = rows * a->head_dim;
-    const struct sm_attention args = {.out = o->mixed,
-                                      .out_stride = a->heads * a->head_dim,
-                                      .q = o->q,
-                                      .q_stride = a->heads * a->head_dim,
-                                      .k_past = {c->k, c->k_scale, stride, slots},
-                                      .v_past = {c->v, c->v_scale, stride, slots},
-                                      .k_now = {o->k_now, c->k_scale ? o->k_now_scale : NULL, now_stride, rows},
-                                      .v_now = {o->v_now, c->k_scale ? o->v_now_scale : NULL, now_stride, rows},
-                                      .mask = mask->mask,
-                                      .mask_stride = past + rows,
-                                      .rows = rows,
-                                      .heads = a->heads,
-                                      .kv_heads = a->kv_heads,
-                                      .head_dim = a->head_dim,
-                                      .past = past,
-                                      .now = rows,
-                                      .scale = a->attention_scale,
-                                      .softcap = a->attention_softcap};
-    const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)rows,
-                                    [SM_ATTENTION_MAX_SEQ] = (int64_t)(past + rows),
-                                    [SM_ATTENTION_HEAD_DIM] = (int64_t)a->head_dim,
-                                    [SM_ATTENTION_HEADS] = (int64_t)a->heads,
-                                    [SM_ATTENTION_KV_HEADS] = (int64_t)a->kv_heads,
-                                    [SM_ATTENTION_VALID] = -1,
-                                    [SM_ATTENTION_WINDOW] = (int64_t)a->window}};
-    void *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args, &shape,
-                             PLAN_Q | PLAN_NOW | PLAN_SLOTS | PLAN_MASK, PLAN_MIXED);
-    if (past && past < b->options->max_seq - rows)
-        plan_keep_view(b, placed, a->head_dim * sm_kv_element_bytes(b->cache->type));
-}
-
-static void add_masks(struct plan_builder *b)
-{
-    for (size_t i = 0; i < b->plan.mask_count; i++) {
-        const size_t rows = b->options->rows, past = b->plan.mask[i].past;
-        const struct sm_mask_build args = {.mask = b->plan.mask[i].mask,
-                                           .mask_stride = past + rows,
-                                           .rows = rows,
-                                           .past = past,
-                                           .window = b->plan.mask[i].window,
-                                           .fill = b->options->mask_fill != 0 ? b->options->mask_fill : MASK_FILL};
-        const struct sm_shape shape = {{[SM_MASK_BUILD_ROWS] = (int64_t)args.rows,
-                                        [SM_MASK_BUILD_MAX_SEQ] = (int64_t)(past + rows),
-                                        [SM_MASK_BUILD_WINDOW] = (int64_t)args.window}};
-        b->plan.mask[i].args =
-            plan_step(b, SM_LABEL_MASK, plan_variant(b, "mask_build"), &args, sizeof args, &shape, 0, PLAN_MASK);
-    }
-}
-
-static void add_attention_block(struct plan_builder *b, size_t l, const struct operands *o, const float *x, float *y)
-{
-    const struct sm_layer_weights *w = &b->weights->layer[l];
-    const struct sm_layer_shape *a = layer_of(b, l);
-    const struct sm_layer_cache *c = &b->cache->layer[l];
     const size_t rows = b->options->rows;
-    add_norm(b, o->normed, x, w->attn_norm, rows);
-    if (w->q.a8 || w->k.a8 || w->v.a8) add_quantise(b, o, o->normed, rows, w->q.in, PLAN_NORMED);
-    add_matmul(b, SM_LABEL_QKV, &w->q, o->q, NULL, o, o->normed, rows, PLAN_NORMED, PLAN_Q);
-    add_matmul(b, SM_LABEL_QKV, &w->k, o->k, NULL, o, o->normed, rows, PLAN_NORMED, PLAN_K);
-    add_matmul(b, SM_LABEL_QKV, &w->v, o->v, NULL, o, o->normed, rows, PLAN_NORMED, PLAN_V);
-    add_rope(b, l, o->q, a->heads, PLAN_Q);
-    add_rope(b, l, o->k, a->kv_heads, PLAN_K);
-    add_write(b, l, o->v_now, o->v_now_scale, o->v, false, PLAN_V, PLAN_NOW_V);
-    add_write(b, l, o->k_now, o->k_now_scale, o->k, false, PLAN_K, PLAN_NOW_K);
-    add_attention(b, l, o);
-    add_write(b, l, c->k, c->k_scale, o->k, true, PLAN_K, PLAN_SLOTS_K);
-    add_write(b, l, c->v, c->v_scale, o->v, true, PLAN_V, PLAN_SLOTS_V);
-    if (w->o.a8) add_quantise(b, o, o->mixed, rows, w->o.in, PLAN_MIXED);
-    add_matmul(b, SM_LABEL_ATTENTION_OUT, &w->o, y, x, o, o->mixed, rows, PLAN_MIXED, PLAN_X);
+    return (struct plan_now){.k = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type)),
+                             .v = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type)),
+                             .k_scale = plan_take(b, rows * kv_heads * sizeof(float)),
+                             .v_scale = plan_take(b, rows * kv_heads * sizeof(float))};
 }
 
-static void add_mlp_block(struct plan_builder *b, size_t l, const struct operands *o, float *x)
-{
-    const struct sm_layer_weights *w = &b->weights->layer[l];
-    const size_t rows = b->options->rows, ffn = layer_of(b, l)->ffn;
-    const char *family = b->weights->model->shape.activation == SM_ACTIVATION_GELU ? "gated_gelu" : "gated_silu";
-    const struct sm_gated args = {.y = o->gate,
-                                  .y_stride = ffn,
-                                  .gate = o->gate,
-                                  .gate_stride = ffn,
-                                  .up = o->up,
-                                  .up_stride = ffn,
-                                  .rows = rows,
-                                  .cols = ffn};
-    const struct sm_shape shape = {{[SM_GATED_ROWS] = (int64_t)rows, [SM_GATED_COLS] = (int64_t)ffn}};
-    add_norm(b, o->normed, x, w->ffn_norm, rows);
-    if (w->gate.a8 || w->up.a8) add_quantise(b, o, o->normed, rows, w->gate.in, PLAN_NORMED);
-    add_matmul(b, SM_LABEL_GATE_UP, &w->gate, o->gate, NULL, o, o->normed, rows, PLAN_NORMED, PLAN_GATE);
-    add_matmul(b, SM_LABEL_GATE_UP, &w->up, o->up, NULL, o, o->normed, rows, PLAN_NORMED, PLAN_UP);
-    plan_step(b, SM_LABEL_ACTIVATION, plan_variant(b, family), &args, sizeof args, &shape, PLAN_GATE | PLAN_UP,
-              PLAN_GATE);
-    if (w->down.a8) add_quantise(b, o, o->gate, rows, ffn, PLAN_GATE);
-    add_matmul(b, SM_LABEL_DOWN, &w->down, x, x, o, o->gate, rows, PLAN_GATE, PLAN_X);
-}
-
-/* The final norm, the head and the greatest logit: on the last valid row alone, unless all are asked for. */
-static void add_head(struct plan_builder *b, const struct operands *o, const float *x)
+/* The rows of a donor last until its last consumer; all other layers take turns with one buffer. */
+static void reserve_now(struct plan_builder *b, struct plan_operands *o, const struct widths *w)
 {
     const struct sm_model_shape *s = &b->weights->model->shape;
-    const size_t rows = b->options->all_rows ? b->options->rows : 1;
-    const struct sm_weight *w = &b->weights->head;
-    struct sm_plan *p = &b->plan;
-    p->logits = plan_take(b, rows * s->vocab * sizeof *p->logits);
-    p->argmax = plan_take(b, sizeof *p->argmax);
-    p->last_x = x;
-    p->normed = o->normed;
-    p->norm_args = add_norm(b, o->normed, x, b->weights->output_norm, rows);
-    if (w->a8) add_quantise(b, o, o->normed, rows, w->in, PLAN_NORMED);
-    add_matmul(b, SM_LABEL_HEAD, w, p->logits, NULL, o, o->normed, rows, PLAN_NORMED, PLAN_LOGITS);
-    const struct sm_argmax args = {
-        .index = p->argmax, .x = p->logits, .x_stride = s->vocab, .rows = 1, .cols = s->vocab};
-    const struct sm_shape shape = {{[SM_ARGMAX_ROWS] = 1, [SM_ARGMAX_COLS] = (int64_t)s->vocab}};
-    p->argmax_args =
-        plan_step(b, SM_LABEL_ARGMAX, plan_variant(b, "argmax"), &args, sizeof args, &shape, PLAN_LOGITS, PLAN_ARGMAX);
+    const struct plan_now shared = take_now(b, w->kv, w->kv_heads);
+    for (size_t l = 0; l < s->layers; l++) {
+        const enum sm_layer_kind kind = sm_layer_kind_of(s, l);
+        const bool donor = kind == SM_LAYER_FULL_DONOR || kind == SM_LAYER_SLIDING_DONOR;
+        const struct sm_layer_shape *a = &s->layer[l];
+        o->now[l] = donor ? take_now(b, a->kv_heads * a->head_dim, a->kv_heads) : shared;
+    }
+}
+
+static void reserve_operands(struct plan_builder *b, struct plan_operands *o)
+{
+    const struct sm_model_shape *s = &b->weights->model->shape;
+    const struct widths w = widths_of(s);
+    const size_t rows = b->options->rows, states = b->options->all_rows ? s->layers + 1 : 1;
+    const size_t float_row = rows * sizeof(float);
+    o->tokens = plan_take(b, rows * sizeof *o->tokens);
+    o->x = plan_take(b, states * float_row * s->hidden);
+    o->normed = plan_take(b, float_row * s->hidden);
+    o->q = plan_take(b, float_row * w.q);
+    o->k = plan_take(b, float_row * w.kv);
+    o->v = plan_take(b, float_row * w.kv);
+    o->mixed = plan_take(b, float_row * w.q);
+    o->gate = plan_take(b, float_row * w.gate);
+    o->up = plan_take(b, float_row * w.ffn);
+    o->branch = plan_take(b, float_row * s->hidden);
+    o->per_layer = plan_take(b, float_row * s->layers * s->per_layer_width);
+    o->a8.q = plan_take(b, rows * w.widest);
+    o->a8.scale = plan_take(b, float_row * (w.widest / SM_GROUP + 1));
+    o->a8.sum = plan_take(b, rows * sizeof(int32_t) * (w.widest / SM_GROUP + 1));
+    reserve_now(b, o, &w);
 }
 
 void plan_add_steps(struct plan_builder *b)
 {
-    const struct sm_model_shape *s = &b->weights->model->shape;
+    const struct sm_model *m = b->weights->model;
+    const struct sm_model_shape *s = &m->shape;
     const size_t state = b->options->rows * s->hidden;
-    struct operands o;
+    struct plan_operands o;
     plan_begin(b);
     reserve_operands(b, &o);
     b->plan.tokens = o.tokens;
     b->plan.hidden = o.x;
-    add_masks(b);
-    add_embedding(b, &o);
+    plan_add_masks(b);
+    plan_gather(b, SM_LABEL_EMBEDDING, &m->embedding, o.tokens, o.x, s->embedding_scale, PLAN_X);
+    if (s->per_layer_width) plan_add_per_layer_embedding(b, &o);
+    float *x = o.x;
     for (size_t l = 0; l < s->layers; l++) {
-        float *y = o.x;
-        const float *x = o.x;
+        float *y = b->options->all_rows ? plan_offset(b, o.x, (l + 1) * state * sizeof(float)) : o.x;
         b->layer = l;
-        if (b->options->all_rows) {
-            x = plan_offset(b, o.x, l * state * sizeof(float));
-            y = plan_offset(b, o.x, (l + 1) * state * sizeof(float));
-        }
-        add_attention_block(b, l, &o, x, y);
-        add_mlp_block(b, l, &o, y);
+        plan_add_attention(b, l, &o, x, y);
+        plan_add_mlp(b, l, &o, y);
+        if (s->per_layer_width) plan_add_per_layer_block(b, l, &o, y);
+        x = y;
     }
     b->layer = SM_NO_LAYER;
-    add_head(b, &o, b->options->all_rows ? plan_offset(b, o.x, s->layers * state * sizeof(float)) : o.x);
+    plan_add_head(b, &o, x);
 }

@@ -1,0 +1,189 @@
+/* The masks of a call, and the attention block of a layer. */
+#include <stdio.h>
+
+#include "attention.h"
+#include "cache_write.h"
+#include "plan_parts.h"
+#include "rope/rope.h"
+
+#define MASK_FILL -120.0f
+
+static void add_rope(struct plan_builder *b, size_t l, float *y, float *x, size_t heads, unsigned reads,
+                     unsigned writes)
+{
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const struct plan_rotation *rotation = &b->plan.rotation[b->positions->of_layer[l]];
+    const struct sm_rope args = {.x = x,
+                                 .x_stride = heads * a->head_dim,
+                                 .cos = rotation->cos,
+                                 .sin = rotation->sin,
+                                 .rows = b->rows,
+                                 .heads = heads,
+                                 .head_dim = a->head_dim,
+                                 .y = y,
+                                 .y_stride = heads * a->head_dim};
+    const struct sm_shape shape = {{[SM_ROPE_ROWS] = (int64_t)args.rows,
+                                    [SM_ROPE_HEADS] = (int64_t)heads,
+                                    [SM_ROPE_HEAD_DIM] = (int64_t)a->head_dim}};
+    plan_step(b, SM_LABEL_ROPE, plan_variant(b, "rope"), &args, sizeof args, &shape, reads, writes);
+}
+
+/* The KV type's own families. */
+static struct plan_choice kv_variant(struct plan_builder *b, const char *operation)
+{
+    char name[32];
+    snprintf(name, sizeof name, "%s_%s", operation, sm_kv_name(b->cache->type));
+    return plan_variant(b, name);
+}
+
+/* Rows of new keys (or values) into `to`, all of them into the staging segment, or those that a call sets into
+ * slots. */
+static void add_write(struct plan_builder *b, size_t l, void *to, float *scale, const float *x, bool into_slots,
+                      unsigned reads, unsigned writes)
+{
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const size_t rows = b->options->rows, slots = into_slots ? b->options->max_seq - 1 : rows;
+    const size_t count = rows < slots ? rows : slots;
+    const struct sm_cache_write args = {.cache = to,
+                                        .scale = scale,
+                                        .head_stride = slots * a->head_dim,
+                                        .scale_stride = slots,
+                                        .slots = slots,
+                                        .x = x,
+                                        .x_stride = a->kv_heads * a->head_dim,
+                                        .count = count,
+                                        .kv_heads = a->kv_heads,
+                                        .head_dim = a->head_dim};
+    const struct sm_shape shape = {{[SM_CACHE_WRITE_ROWS] = (int64_t)count,
+                                    [SM_CACHE_WRITE_MAX_SEQ] = (int64_t)slots + 1,
+                                    [SM_CACHE_WRITE_HEAD_DIM] = (int64_t)a->head_dim,
+                                    [SM_CACHE_WRITE_KV_HEADS] = (int64_t)a->kv_heads}};
+    void *placed =
+        plan_step(b, SM_LABEL_CACHE_WRITE, kv_variant(b, "cache_write"), &args, sizeof args, &shape, reads, writes);
+    if (into_slots) plan_keep_write(b, placed, &shape);
+}
+
+static void add_attention(struct plan_builder *b, size_t l, const struct plan_operands *o)
+{
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const struct sm_layer_cache *c = &b->cache->layer[a->kv_source];
+    const struct plan_mask *mask = plan_mask(b, a->window);
+    const struct plan_now *now = &o->now[a->kv_source];
+    const size_t rows = b->options->rows, past = mask->past, slots = b->options->max_seq - 1;
+    const size_t stride = slots * a->head_dim, now_stride = rows * a->head_dim;
+    const struct sm_attention args = {.out = o->mixed,
+                                      .out_stride = a->heads * a->head_dim,
+                                      .q = o->q,
+                                      .q_stride = a->heads * a->head_dim,
+                                      .k_past = {c->k, c->k_scale, stride, slots},
+                                      .v_past = {c->v, c->v_scale, stride, slots},
+                                      .k_now = {now->k, c->k_scale ? now->k_scale : NULL, now_stride, rows},
+                                      .v_now = {now->v, c->k_scale ? now->v_scale : NULL, now_stride, rows},
+                                      .mask = mask->mask,
+                                      .mask_stride = past + rows,
+                                      .rows = rows,
+                                      .heads = a->heads,
+                                      .kv_heads = a->kv_heads,
+                                      .head_dim = a->head_dim,
+                                      .past = past,
+                                      .now = rows,
+                                      .scale = a->attention_scale,
+                                      .softcap = a->attention_softcap};
+    const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)rows,
+                                    [SM_ATTENTION_MAX_SEQ] = (int64_t)(past + rows),
+                                    [SM_ATTENTION_HEAD_DIM] = (int64_t)a->head_dim,
+                                    [SM_ATTENTION_HEADS] = (int64_t)a->heads,
+                                    [SM_ATTENTION_KV_HEADS] = (int64_t)a->kv_heads,
+                                    [SM_ATTENTION_VALID] = -1,
+                                    [SM_ATTENTION_WINDOW] = (int64_t)a->window}};
+    void *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args, &shape,
+                             PLAN_Q | PLAN_NOW | PLAN_SLOTS | PLAN_MASK, PLAN_MIXED);
+    if (past && past < b->options->max_seq - rows)
+        plan_keep_view(b, placed, a->head_dim * sm_kv_element_bytes(b->cache->type));
+}
+
+void plan_add_masks(struct plan_builder *b)
+{
+    for (size_t i = 0; i < b->plan.mask_count; i++) {
+        const size_t rows = b->options->rows, past = b->plan.mask[i].past;
+        const struct sm_mask_build args = {.mask = b->plan.mask[i].mask,
+                                           .mask_stride = past + rows,
+                                           .rows = rows,
+                                           .past = past,
+                                           .window = b->plan.mask[i].window,
+                                           .fill = b->options->mask_fill != 0 ? b->options->mask_fill : MASK_FILL};
+        const struct sm_shape shape = {{[SM_MASK_BUILD_ROWS] = (int64_t)args.rows,
+                                        [SM_MASK_BUILD_MAX_SEQ] = (int64_t)(past + rows),
+                                        [SM_MASK_BUILD_WINDOW] = (int64_t)args.window}};
+        b->plan.mask[i].args =
+            plan_step(b, SM_LABEL_MASK, plan_variant(b, "mask_build"), &args, sizeof args, &shape, 0, PLAN_MASK);
+    }
+}
+
+/* Norms of heads: rows of head_dim, `heads` to a token, from x to y; w NULL: without weights. */
+static void add_head_norm(struct plan_builder *b, size_t l, float *y, const float *x, const float *w, size_t heads,
+                          unsigned reads, unsigned writes)
+{
+    const size_t head_dim = plan_layer(b, l)->head_dim;
+    const struct sm_rmsnorm args = {.y = y,
+                                    .y_stride = head_dim,
+                                    .x = x,
+                                    .x_stride = head_dim,
+                                    .w = w,
+                                    .rows = b->rows * heads,
+                                    .cols = head_dim,
+                                    .eps = b->weights->model->shape.eps};
+    plan_norm(b, SM_LABEL_HEAD_NORM, &args, reads, writes);
+}
+
+/* The keys and values of this call's rows, in the KV type. Where values are the projected keys (static-contract: 2.3)
+ * the product goes where values are kept, and the keys are made from there. */
+static void add_keys_and_values(struct plan_builder *b, size_t l, const struct plan_operands *o)
+{
+    const struct sm_layer_weights *w = &b->weights->layer[l];
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const struct plan_now *now = &o->now[l];
+    float *raw = a->value_is_key ? o->v : o->k;
+    const unsigned raw_bit = a->value_is_key ? PLAN_V : PLAN_K;
+    plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->k, raw, o->normed, NULL, PLAN_NORMED, raw_bit});
+    if (!a->value_is_key)
+        plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->v, o->v, o->normed, NULL, PLAN_NORMED, PLAN_V});
+    if (w->k_norm) {
+        add_head_norm(b, l, o->k, raw, w->k_norm, a->kv_heads, raw_bit, PLAN_K);
+        add_rope(b, l, o->k, o->k, a->kv_heads, PLAN_K, PLAN_K);
+    } else {
+        add_rope(b, l, o->k, raw, a->kv_heads, raw_bit, PLAN_K);
+    }
+    if (a->value_norm) add_head_norm(b, l, o->v, o->v, NULL, a->kv_heads, PLAN_V, PLAN_V);
+    add_write(b, l, now->v, now->v_scale, o->v, false, PLAN_V, PLAN_NOW_V);
+    add_write(b, l, now->k, now->k_scale, o->k, false, PLAN_K, PLAN_NOW_K);
+}
+
+void plan_add_attention(struct plan_builder *b, size_t l, const struct plan_operands *o, const float *x, float *y)
+{
+    const struct sm_layer_weights *w = &b->weights->layer[l];
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const struct sm_layer_cache *c = &b->cache->layer[l];
+    const bool owner = a->kv_source == l;
+    plan_norm_stream(b, o, x, w->attn_norm);
+    plan_quantise(b, o, w->q.a8 ? &w->q : w->k.a8 ? &w->k : &w->v, o->normed, PLAN_NORMED);
+    plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->q, o->q, o->normed, NULL, PLAN_NORMED, PLAN_Q});
+    if (w->q_norm) add_head_norm(b, l, o->q, o->q, w->q_norm, a->heads, PLAN_Q, PLAN_Q);
+    add_rope(b, l, o->q, o->q, a->heads, PLAN_Q, PLAN_Q);
+    if (owner) add_keys_and_values(b, l, o);
+    add_attention(b, l, o);
+    if (owner) {
+        add_write(b, l, c->k, c->k_scale, o->k, true, PLAN_K, PLAN_SLOTS_K);
+        add_write(b, l, c->v, c->v_scale, o->v, true, PLAN_V, PLAN_SLOTS_V);
+    }
+    const struct plan_branch end = {.label = SM_LABEL_ATTENTION_OUT,
+                                    .norm_label = SM_LABEL_POST_NORM,
+                                    .w = &w->o,
+                                    .norm = w->post_attn_norm,
+                                    .input = o->mixed,
+                                    .x = x,
+                                    .y = y,
+                                    .scale = 1,
+                                    .reads = PLAN_MIXED};
+    plan_end_branch(b, o, &end);
+}
