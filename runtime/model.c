@@ -1,8 +1,13 @@
 #include "model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "model_open.h"
 
 static const char *const format_names[] = {
     [SM_FORMAT_F32] = "F32",   [SM_FORMAT_F16] = "F16",   [SM_FORMAT_Q4_0] = "Q4_0",
@@ -25,10 +30,31 @@ int sm_format_named(const char *name, enum sm_format *format)
     return -1;
 }
 
+int sm_model_open(struct sm_model **model, const char *path, char *why, size_t why_bytes)
+{
+    struct stat facts;
+    struct sm_model *m = calloc(1, sizeof *m);
+    if (m) m->file = m->file_owned = strdup(path);
+    if (!m || !m->file) {
+        snprintf(why, why_bytes, "loading %s: out of memory", path);
+        sm_model_close(m);
+        return -1;
+    }
+    const bool folder = !stat(path, &facts) && S_ISDIR(facts.st_mode);
+    if (folder ? sm_model_open_folder(m, why, why_bytes) : sm_model_open_gguf(m, why, why_bytes)) {
+        sm_model_close(m);
+        return -1;
+    }
+    *model = m;
+    return 0;
+}
+
 void sm_model_close(struct sm_model *model)
 {
     if (!model) return;
     if (model->map) munmap(model->map, model->map_bytes);
+    for (size_t i = 0; i < model->part_count; i++) munmap(model->parts[i].at, model->parts[i].bytes);
+    free(model->parts);
     free(model->layer);
     free(model->file_owned);
     free(model);

@@ -53,6 +53,12 @@ struct sm_layer_tensors {
     struct sm_tensor tensor[SM_LAYER_TENSORS];
 };
 
+/* Bytes that tensors point into. */
+struct sm_model_part {
+    void *at;
+    size_t bytes;
+};
+
 struct sm_model {
     struct sm_model_shape shape;
     struct sm_tensor embedding, head, output_norm; /* head is the embedding when tied */
@@ -66,7 +72,7 @@ struct sm_model {
 
     /* Facts for records. */
     const char *file;  /* as given; NULL: synthetic */
-    uint64_t bytes;    /* of the file, or of the synthetic weights */
+    uint64_t bytes;    /* of the file or files, or of the synthetic weights */
     double parameters; /* elements of the tensors used */
     bool synthetic;
     char formats[96]; /* "F32 61, Q4_1 210, Q8_0 1": the tensors of the file by format */
@@ -74,14 +80,21 @@ struct sm_model {
 
     void *map; /* private: what the tensors point into */
     size_t map_bytes;
+    struct sm_model_part *parts; /* private: the same of a folder */
+    size_t part_count;
     char *file_owned;
 };
 
-/* Maps and checks a GGUF file. 0 on success; -1 and a sentence. The file must not change while it is mapped. */
+/* Maps and checks a GGUF file, or a folder of config.json and safetensors (model.safetensors, or the files of
+ * model.safetensors.index.json). 0 on success; -1 and a sentence. Files must not change while they are mapped. */
 int sm_model_open(struct sm_model **model, const char *path, char *why, size_t why_bytes);
 
-/* The same from bytes in memory (alignment 32), which must outlive the model and stay as they are. */
+/* A GGUF file's bytes in memory (alignment 32), which must outlive the model and stay as they are. */
 int sm_model_open_memory(struct sm_model **model, const void *bytes, size_t count, char *why, size_t why_bytes);
+
+/* The same of a folder: the text of config.json, and the bytes of model.safetensors. */
+int sm_model_open_config(struct sm_model **model, const char *config, size_t config_bytes, const void *tensors,
+                         size_t tensor_bytes, char *why, size_t why_bytes);
 
 /* Seeded weights of a shape, matrices in `format` (F32, Q4_0, Q4_1 or Q8_0) and vectors in F32, scaled so that
  * logits are of order one. */

@@ -1,15 +1,12 @@
 /* A model from a GGUF file: the shape from its metadata, the tensors by their names. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "map_file.h"
 #include "model_gguf.h"
+#include "model_open.h"
 
 int gguf_refuse(const struct gguf_loader *l, const char *format, ...)
 {
@@ -198,8 +195,7 @@ static void count_formats(struct gguf_loader *l)
     }
 }
 
-static int load(struct sm_model **to, struct sm_model *model, const void *bytes, size_t count, const char *where,
-                char *why, size_t why_bytes)
+static int load(struct sm_model *model, const void *bytes, size_t count, const char *where, char *why, size_t why_bytes)
 {
     struct gguf_loader l = {.model = model, .where = where, .why = why, .why_bytes = why_bytes};
     if (sm_gguf_parse(&l.gguf, bytes, count, where, why, why_bytes)) return -1;
@@ -207,9 +203,7 @@ static int load(struct sm_model **to, struct sm_model *model, const void *bytes,
     const int bad = gguf_read_shape(&l) || find_tensors(&l);
     if (!bad) count_formats(&l);
     sm_gguf_free(&l.gguf);
-    if (bad) return -1;
-    *to = model;
-    return 0;
+    return bad ? -1 : 0;
 }
 
 int sm_model_open_memory(struct sm_model **model, const void *bytes, size_t count, char *why, size_t why_bytes)
@@ -219,46 +213,19 @@ int sm_model_open_memory(struct sm_model **model, const void *bytes, size_t coun
         snprintf(why, why_bytes, "loading a model from memory: out of memory");
         return -1;
     }
-    if (!load(model, m, bytes, count, "a model in memory", why, why_bytes)) return 0;
-    sm_model_close(m);
-    return -1;
-}
-
-/* Maps a whole regular file. NULL and errno on failure. */
-static void *map_file(const char *path, size_t *bytes)
-{
-    struct stat facts;
-    void *map = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return NULL;
-    if (!fstat(fd, &facts)) {
-        if (!S_ISREG(facts.st_mode) || facts.st_size <= 0)
-            errno = S_ISDIR(facts.st_mode) ? EISDIR : EINVAL;
-        else
-            map = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-        *bytes = (size_t)facts.st_size;
-    }
-    const int saved = errno;
-    close(fd);
-    errno = saved;
-    return map == MAP_FAILED ? NULL : map;
-}
-
-int sm_model_open(struct sm_model **model, const char *path, char *why, size_t why_bytes)
-{
-    struct sm_model *m = calloc(1, sizeof *m);
-    if (m) m->file_owned = strdup(path);
-    if (!m || !m->file_owned) {
-        snprintf(why, why_bytes, "loading %s: out of memory", path);
+    if (load(m, bytes, count, "a model in memory", why, why_bytes)) {
         sm_model_close(m);
         return -1;
     }
-    m->file = m->file_owned;
-    m->map = map_file(path, &m->map_bytes);
-    if (!m->map)
-        snprintf(why, why_bytes, "loading %s: the file cannot be mapped (%s)", path, strerror(errno));
-    else if (!load(model, m, m->map, m->map_bytes, path, why, why_bytes))
-        return 0;
-    sm_model_close(m);
+    *model = m;
+    return 0;
+}
+
+int sm_model_open_gguf(struct sm_model *m, char *why, size_t why_bytes)
+{
+    const char *problem;
+    m->map = sm_map_file(m->file, &m->map_bytes, &problem);
+    if (m->map) return load(m, m->map, m->map_bytes, m->file, why, why_bytes);
+    snprintf(why, why_bytes, "loading %s: the file cannot be mapped (%s)", m->file, problem);
     return -1;
 }
