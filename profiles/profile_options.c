@@ -46,7 +46,7 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
     for (size_t i = 0; i < o->recipes.count; i++)
         if ((o->recipe_index[i] = sm_choices_recipe(o->recipes.value[i], why, why_bytes)) < 0) return -1;
     const char *f = o->synthetic_name;
-    if (sm_format_named(f, &o->synthetic_format) || o->synthetic_format == SM_FORMAT_F16) {
+    if (sm_format_named(f, &o->synthetic_format) || !sm_model_synthesises(o->synthetic_format)) {
         snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", f);
         return -1;
     }

@@ -107,14 +107,21 @@ static void six_bits(const unsigned char *s, size_t g, int *scale, int *least)
     *least = g < 4 ? s[g + 4] & 63 : s[g + 4] >> 4 | s[g] >> 6 << 4;
 }
 
+void sm_q4_k_group(const void *block, size_t group, float *step, float *low)
+{
+    const unsigned char *from = block;
+    int scale, least;
+    six_bits(from + 4, group, &scale, &least);
+    *step = half_at(from) * (float)scale;
+    *low = half_at(from + 2) * (float)least;
+}
+
 /* Q4_K, and with a fifth bit of each element in `high` Q5_K. */
 static void read_groups(float *to, const unsigned char *from, const unsigned char *q, const unsigned char *high)
 {
-    const float d = half_at(from), dmin = half_at(from + 2);
     for (size_t g = 0; g < LONG_GROUP / SM_GROUP; g++) {
-        int scale, least;
-        six_bits(from + 4, g, &scale, &least);
-        const float step = d * (float)scale, low = dmin * (float)least;
+        float step, low;
+        sm_q4_k_group(from, g, &step, &low);
         for (size_t r = 0; r < SM_GROUP; r++) {
             const int four = q[g / 2 * SM_GROUP + r] >> g % 2 * 4 & 15;
             const int fifth = high ? (high[r] >> g & 1) << 4 : 0;

@@ -16,6 +16,9 @@ size_t sm_row_bytes(enum sm_format format, size_t cols);
 /* `count` elements, a whole number of blocks, as floats. */
 void sm_dequantise(float *to, enum sm_format format, const void *from, size_t count);
 
+/* Group `group` of the eight in a block of Q4_K: its values are step * n - low, n in 0..15. */
+void sm_q4_k_group(const void *block, size_t group, float *step, float *low);
+
 /* Whether all of them are finite, judged by their scales. A whole number of blocks. */
 bool sm_blocks_finite(enum sm_format format, const void *from, size_t count);
 

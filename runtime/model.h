@@ -1,7 +1,7 @@
 /* model.h - a model: a mapped checkpoint, or seeded weights of a shape.
  *
  * A model owns the mapping and describes what lies in it; it converts nothing. Tensors point into the mapping,
- * which is read-only. Executed formats are F32, F16, Q4_0, Q4_1 and Q8_0; a tensor in another one is refused.
+ * which is read-only, in the formats of dequantise.h; a tensor in another one is refused.
  * Files are hostile: every count, offset, product and sum is checked, and no size is believed before the bytes
  * for it are there. */
 #ifndef SM_MODEL_H
@@ -96,8 +96,10 @@ int sm_model_open_memory(struct sm_model **model, const void *bytes, size_t coun
 int sm_model_open_config(struct sm_model **model, const char *config, size_t config_bytes, const void *tensors,
                          size_t tensor_bytes, char *why, size_t why_bytes);
 
-/* Seeded weights of a shape, matrices in `format` (F32, Q4_0, Q4_1 or Q8_0) and vectors in F32, scaled so that
- * logits are of order one. */
+/* Whether synthetic weights can be in that format: F32, Q4_0, Q4_1 or Q8_0. */
+bool sm_model_synthesises(enum sm_format format);
+
+/* Seeded weights of a shape, matrices in `format` and vectors in F32, scaled so that logits are of order one. */
 int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, enum sm_format format,
                        uint64_t seed, char *why, size_t why_bytes);
 

@@ -20,26 +20,32 @@ int gguf_refuse(const struct gguf_loader *l, const char *format, ...)
     return -1;
 }
 
+/* The format that a tensor of ggml's type is in, or SM_FORMAT_NONE. */
+static enum sm_format format_of(uint32_t type)
+{
+    static const enum sm_format formats[] = {
+        [0] = SM_FORMAT_F32,   [1] = SM_FORMAT_F16,   [2] = SM_FORMAT_Q4_0,  [3] = SM_FORMAT_Q4_1,
+        [6] = SM_FORMAT_Q5_0,  [7] = SM_FORMAT_Q5_1,  [8] = SM_FORMAT_Q8_0,  [10] = SM_FORMAT_Q2_K,
+        [11] = SM_FORMAT_Q3_K, [12] = SM_FORMAT_Q4_K, [13] = SM_FORMAT_Q5_K, [14] = SM_FORMAT_Q6_K,
+        [30] = SM_FORMAT_BF16};
+    return type < sizeof formats / sizeof *formats ? formats[type] : SM_FORMAT_NONE;
+}
+
 /* The tensor of that name and shape. Absent ones are an error when they are needed. */
 static int find(struct gguf_loader *l, const char *name, size_t rows, size_t cols, bool needed, struct sm_tensor *to)
 {
-    static const struct {
-        uint32_t type;
-        enum sm_format format;
-    } run[] = {{0, SM_FORMAT_F32}, {1, SM_FORMAT_F16}, {2, SM_FORMAT_Q4_0}, {3, SM_FORMAT_Q4_1}, {8, SM_FORMAT_Q8_0}};
     const struct sm_gguf_tensor *t = sm_gguf_tensor(&l->gguf, name);
+    size_t elements, bytes;
     if (!t) return needed ? gguf_refuse(l, "there is no tensor %s", name) : 0;
     if (t->dims[0] != cols || t->dims[1] != rows || t->dims[2] != 1 || t->dims[3] != 1)
         return gguf_refuse(l, "tensor %s is %zu x %zu, not %zu x %zu", name, t->dims[1], t->dims[0], rows, cols);
-    size_t elements, bytes;
-    for (size_t i = 0; i < sizeof run / sizeof *run; i++)
-        if (run[i].type == t->type) {
-            *to = (struct sm_tensor){t->data, run[i].format, rows, cols, t->bytes};
-            l->model->parameters += (double)rows * (double)cols;
-            return 0;
-        }
-    return gguf_refuse(l, "tensor %s is stored as %s; F32, F16, Q4_0, Q4_1 and Q8_0 are run", name,
-                       sm_ggml_type(t->type, &elements, &bytes));
+    const enum sm_format format = format_of(t->type);
+    if (format == SM_FORMAT_NONE)
+        return gguf_refuse(l, "tensor %s is stored as %s, which is not read", name,
+                           sm_ggml_type(t->type, &elements, &bytes));
+    *to = (struct sm_tensor){t->data, format, rows, cols, t->bytes};
+    l->model->parameters += (double)rows * (double)cols;
+    return 0;
 }
 
 /* What a tensor is to a layer of this kind. */

@@ -9,7 +9,6 @@
 
 static const struct arch {
     const char *name;
-    bool runs;
     bool gemma;       /* windows, GELU, norms of the branches, scaled embeddings */
     bool qk_norm;     /* queries and keys are normed, and full layers have a rotary base of their own */
     bool unscaled;    /* scores are not scaled, and values are normed */
@@ -17,7 +16,7 @@ static const struct arch {
     size_t period;    /* every one of so many layers is full, where the file does not say; 0: the file must */
     size_t odd_depth; /* the depth of the one model that scales scores by its width over its heads (27B) */
 } archs[] = {
-    {.name = "llama", .runs = true, .linear = true},
+    {.name = "llama", .linear = true},
     {.name = "gemma2", .gemma = true, .period = 2, .odd_depth = 46},
     {.name = "gemma3", .gemma = true, .qk_norm = true, .linear = true, .period = 6, .odd_depth = 62},
     {.name = "gemma4", .gemma = true, .qk_norm = true, .unscaled = true},
@@ -242,7 +241,7 @@ int gguf_read_shape(struct gguf_loader *l)
     s->final_softcap = (float)softcap;
     s->embedding_scale = 1;
     s->activation = SM_ACTIVATION_SILU;
-    s->runs = arch->runs;
+    s->runs = true;
     if ((arch->gemma && read_gemma(l, arch)) || read_layers(l, arch)) return -1;
     const struct sm_gguf_tensor *embedding = sm_gguf_tensor(&l->gguf, "token_embd.weight");
     if (!embedding) return gguf_refuse(l, "there is no tensor token_embd.weight");

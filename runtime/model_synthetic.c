@@ -22,6 +22,11 @@ static size_t row_bytes(enum sm_format format, size_t cols)
     }
 }
 
+bool sm_model_synthesises(enum sm_format format)
+{
+    return row_bytes(format, SM_GROUP) != 0;
+}
+
 static void fill_random(struct sm_random *random, void *to, size_t bytes)
 {
     unsigned char *at = to;
@@ -113,7 +118,7 @@ static void add_all(struct builder *b)
 static const char *refusal(const struct sm_model_shape *shape, enum sm_format format)
 {
     if (!shape->runs) return "models of its architecture are not run";
-    if (!row_bytes(format, SM_GROUP)) return "synthetic weights are F32, Q4_0, Q4_1 or Q8_0";
+    if (!sm_model_synthesises(format)) return "synthetic weights are F32, Q4_0, Q4_1 or Q8_0";
     if (format == SM_FORMAT_F32) return NULL;
     for (size_t i = 0; i < shape->layers; i++)
         if (shape->layer[i].ffn % SM_GROUP || shape->layer[i].heads * shape->layer[i].head_dim % SM_GROUP)

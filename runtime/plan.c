@@ -70,7 +70,7 @@ static const char *lacking(const struct sm_model_shape *s, const struct sm_weigh
         {"MLP norm", true, w->ffn_norm},
         {"per-layer gate", s->per_layer_width, w->per_layer_gate.data},
         {"per-layer projection", s->per_layer_width, w->per_layer_projection.data},
-        {"per-layer table", s->per_layer_width, weights->model->per_layer_table.data},
+        {"per-layer table", s->per_layer_width, weights->per_layer_table.data},
         {"per-layer context", s->per_layer_width, weights->per_layer_context.data},
         {"per-layer norm", s->per_layer_width, weights->per_layer_norm},
         {"head", true, weights->head.data},

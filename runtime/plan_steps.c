@@ -215,7 +215,7 @@ void plan_add_steps(struct plan_builder *b)
     b->plan.tokens = o.tokens;
     b->plan.hidden = o.x;
     plan_add_masks(b);
-    plan_gather(b, SM_LABEL_EMBEDDING, &m->embedding, o.tokens, o.x, s->embedding_scale, PLAN_X);
+    plan_gather(b, SM_LABEL_EMBEDDING, &b->weights->embedding, o.tokens, o.x, s->embedding_scale, PLAN_X);
     if (s->per_layer_width) plan_add_per_layer_embedding(b, &o);
     float *x = o.x;
     for (size_t l = 0; l < s->layers; l++) {

@@ -5,36 +5,33 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "convert.h"
 #include "cpu.h"
-#include "embedding.h"
-#include "quant.h"
+#include "dequantise.h"
+#include "weights_fill.h"
 
 #define ALIGN 64
-#define FORMATS (SM_FORMAT_Q8_0 + 1)
+#define FORMATS (SM_FORMAT_Q6_K + 1)
 
-/* Which family runs a matrix of a format, and what it is stored as first. */
+/* Which family runs a matrix of a format. */
 struct rule {
     const char *family;
-    enum sm_format packed;
     bool a8;
 };
 
+/* A format without a rule becomes another first: the nearest one that has a kernel, or F32. */
 static const struct recipe {
     const char *name;
+    bool nearest;
     struct rule rule[FORMATS];
 } recipes[] = {
     {"native",
-     {[SM_FORMAT_F32] = {"matmul_f32", SM_FORMAT_F32, false},
-      [SM_FORMAT_F16] = {"matmul_f32", SM_FORMAT_F32, false},
-      [SM_FORMAT_Q4_0] = {"matmul_w4g32_a8", SM_FORMAT_Q4_0, true},
-      [SM_FORMAT_Q4_1] = {"matmul_w4g32_a8", SM_FORMAT_Q4_1, true},
-      [SM_FORMAT_Q8_0] = {"matmul_w8g32_a8", SM_FORMAT_Q8_0, true}}},
-    {"float",
-     {[SM_FORMAT_F32] = {"matmul_f32", SM_FORMAT_F32, false},
-      [SM_FORMAT_F16] = {"matmul_f32", SM_FORMAT_F32, false},
-      [SM_FORMAT_Q4_0] = {"matmul_f32", SM_FORMAT_F32, false},
-      [SM_FORMAT_Q4_1] = {"matmul_f32", SM_FORMAT_F32, false},
-      [SM_FORMAT_Q8_0] = {"matmul_f32", SM_FORMAT_F32, false}}},
+     true,
+     {[SM_FORMAT_F32] = {"matmul_f32", false},
+      [SM_FORMAT_Q4_0] = {"matmul_w4g32_a8", true},
+      [SM_FORMAT_Q4_1] = {"matmul_w4g32_a8", true},
+      [SM_FORMAT_Q8_0] = {"matmul_w8g32_a8", true}}},
+    {"float", false, {[SM_FORMAT_F32] = {"matmul_f32", false}}},
 };
 
 const char *sm_recipe_name(size_t i)
@@ -81,68 +78,45 @@ const struct sm_variant *sm_choose(const struct sm_choice *choice, const char *n
     return NULL;
 }
 
-/* A matrix or vector on its way into the weights. */
-struct job {
-    const struct sm_tensor *from;
-    struct sm_weight *weight; /* NULL: a vector, that becomes floats */
-    const float **vector;
-    size_t paired; /* rows are pairs inside heads of this many: put them in order. 0: they are in order */
-    bool dequantise;
-    float plus; /* added to a vector's elements */
-    size_t offset;
-};
-
-struct packer {
-    struct sm_weights *weights;
-    const struct recipe *recipe;
-    struct job *jobs;
-    size_t count, bytes;
-    char *why;
-    size_t why_bytes;
-};
-
-/* Row r of the model is row ordered_row(r, a) of a file whose heads of `a` rows hold interleaved pairs; a = 0: they
- * do not. */
-static size_t ordered_row(size_t r, size_t a)
-{
-    if (!a) return r;
-    const size_t j = r % a, half = a / 2;
-    return r - j + (j < half ? 2 * j : 2 * (j - half) + 1);
-}
-
-static void reserve(struct packer *p, size_t bytes)
+static void reserve(struct weights_packer *p, size_t bytes)
 {
     p->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static int add_vector(struct packer *p, const struct sm_tensor *from, size_t paired, const float **to)
+static enum sm_format packed_format(const struct weights_packer *p, const struct sm_tensor *from)
+{
+    return p->recipe->nearest ? sm_nearest_format(from) : SM_FORMAT_F32;
+}
+
+static int add_vector(struct weights_packer *p, const struct sm_tensor *from, size_t paired, const float **to)
 {
     *to = NULL;
     if (!from->data) return 0;
-    if (from->format != SM_FORMAT_F32 && from->format != SM_FORMAT_F16) {
+    if (from->format != SM_FORMAT_F32 && from->format != SM_FORMAT_F16 && from->format != SM_FORMAT_BF16) {
         snprintf(p->why, p->why_bytes, "packing weights: a norm or bias is stored as %s", sm_format_name(from->format));
         return -1;
     }
-    p->jobs[p->count++] = (struct job){.from = from, .vector = to, .paired = paired, .offset = p->bytes};
+    p->jobs[p->count++] = (struct weights_job){.from = from, .vector = to, .paired = paired, .offset = p->bytes};
     reserve(p, from->cols * sizeof(float));
     return 0;
 }
 
 /* The weights of a norm. */
-static int add_norm(struct packer *p, const struct sm_tensor *from, size_t paired, const float **to)
+static int add_norm(struct weights_packer *p, const struct sm_tensor *from, size_t paired, const float **to)
 {
     if (add_vector(p, from, paired, to)) return -1;
     if (from->data && p->weights->model->norm_plus_one) p->jobs[p->count - 1].plus = 1;
     return 0;
 }
 
-static int add_matrix(struct packer *p, const struct sm_tensor *from, const struct sm_tensor *bias, size_t paired,
-                      struct sm_weight *to)
+static int add_matrix(struct weights_packer *p, const struct sm_tensor *from, const struct sm_tensor *bias,
+                      size_t paired, struct sm_weight *to)
 {
     *to = (struct sm_weight){0};
     if (!from->data) return 0;
-    const struct rule *rule = &p->recipe->rule[from->format];
-    const struct sm_variant *v = sm_choose(&p->weights->choice, rule->family, rule->packed, p->why, p->why_bytes);
+    const enum sm_format packed = packed_format(p, from);
+    const struct rule *rule = &p->recipe->rule[packed];
+    const struct sm_variant *v = sm_choose(&p->weights->choice, rule->family, packed, p->why, p->why_bytes);
     if (!v) return -1;
     *to = (struct sm_weight){.family = sm_family_named(rule->family),
                              .variant = v,
@@ -150,13 +124,14 @@ static int add_matrix(struct packer *p, const struct sm_tensor *from, const stru
                              .bytes = v->layout->packed_bytes(from->rows, from->cols),
                              .out = from->rows,
                              .in = from->cols};
-    p->jobs[p->count++] = (struct job){
-        .from = from, .weight = to, .paired = paired, .dequantise = rule->packed != from->format, .offset = p->bytes};
+    p->jobs[p->count++] =
+        (struct weights_job){.from = from, .weight = to, .format = packed, .paired = paired, .offset = p->bytes};
     reserve(p, to->bytes);
     return bias ? add_vector(p, bias, paired, &to->bias) : 0;
 }
 
-static int add_layer_matrices(struct packer *p, const struct sm_tensor *t, size_t paired, struct sm_layer_weights *w)
+static int add_layer_matrices(struct weights_packer *p, const struct sm_tensor *t, size_t paired,
+                              struct sm_layer_weights *w)
 {
     const struct {
         enum sm_layer_tensor matrix, bias; /* SM_LAYER_TENSORS: it has none */
@@ -180,7 +155,7 @@ static int add_layer_matrices(struct packer *p, const struct sm_tensor *t, size_
     return 0;
 }
 
-static int add_layer(struct packer *p, size_t i)
+static int add_layer(struct weights_packer *p, size_t i)
 {
     const struct sm_model *m = p->weights->model;
     const struct sm_tensor *t = m->layer[i].tensor;
@@ -196,151 +171,29 @@ static int add_layer(struct packer *p, size_t i)
            add_vector(p, &t[SM_TENSOR_LAYER_SCALAR], 0, &w->scalar);
 }
 
-static bool f16_finite(uint16_t h)
+/* A table whose rows are gathered: the model's own, unless no kernel reads its format. */
+static void add_table(struct weights_packer *p, const struct sm_tensor *from, struct sm_tensor *to)
 {
-    return (h & 0x7c00) != 0x7c00;
+    *to = *from;
+    p->table[p->table_count++] = (struct weights_table){from, to, p->bytes};
+    if (!from->data || weights_embedding_family(from->format)) return;
+    to->format = packed_format(p, from);
+    to->bytes = from->rows * sm_row_bytes(to->format, from->cols);
+    to->data = NULL;
+    reserve(p, to->bytes);
 }
 
-/* Kernels are promised finite numbers, and files may hold others. */
-static bool tensor_finite(const struct sm_tensor *t)
-{
-    const size_t elements = t->rows * t->cols, blocks = elements / SM_GROUP;
-    bool finite = true;
-    switch (t->format) {
-    case SM_FORMAT_F32:
-        for (size_t i = 0; i < elements; i++) {
-            uint32_t bits;
-            memcpy(&bits, (const char *)t->data + i * sizeof bits, sizeof bits);
-            finite &= (bits & 0x7f800000) != 0x7f800000;
-        }
-        break;
-    case SM_FORMAT_F16:
-        for (size_t i = 0; i < elements; i++) finite &= f16_finite(((const uint16_t *)t->data)[i]);
-        break;
-    case SM_FORMAT_Q4_0:
-        for (size_t i = 0; i < blocks; i++) finite &= f16_finite(((const struct sm_block_q4_0 *)t->data)[i].d);
-        break;
-    case SM_FORMAT_Q4_1:
-        for (size_t i = 0; i < blocks; i++) {
-            const struct sm_block_q4_1 *b = (const struct sm_block_q4_1 *)t->data + i;
-            finite &= f16_finite(b->d) && f16_finite(b->m);
-        }
-        break;
-    case SM_FORMAT_Q8_0:
-        for (size_t i = 0; i < blocks; i++) finite &= f16_finite(((const struct sm_block_q8_0 *)t->data)[i].d);
-        break;
-    default: return false;
-    }
-    return finite;
-}
-
-/* Floats of a tensor's rows in order: an embedding kernel reads every format that a file may have. */
-static int dequantise(const struct packer *p, const struct job *job, float *to)
-{
-    char name[32] = "embedding_", why[128];
-    const struct sm_tensor *t = job->from;
-    for (const char *c = sm_format_name(t->format); *c; c++) {
-        const char lower[2] = {*c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c, '\0'};
-        strcat(name, lower);
-    }
-    const struct sm_variant *v = sm_choose(&p->weights->choice, name, SM_FORMAT_NONE, why, sizeof why);
-    int32_t *order = malloc(t->rows * sizeof *order);
-    if (v && order) {
-        for (size_t r = 0; r < t->rows; r++) order[r] = (int32_t)ordered_row(r, job->paired);
-        const struct sm_embedding args = {.y = to,
-                                          .y_stride = t->cols,
-                                          .token = order,
-                                          .table = t->data,
-                                          .rows = t->rows,
-                                          .cols = t->cols,
-                                          .vocab = t->rows,
-                                          .scale = 1};
-        v->fn(&args, sm_part_whole(t->rows, t->cols));
-    }
-    free(order);
-    return v && order ? 0 : -1;
-}
-
-static int do_vector(const struct job *job, float *to)
-{
-    const struct sm_tensor *t = job->from;
-    for (size_t i = 0; i < t->cols; i++) {
-        const size_t from = ordered_row(i, job->paired);
-        if (t->format == SM_FORMAT_F16)
-            to[i] = sm_f16_to_f32(((const uint16_t *)t->data)[from]);
-        else
-            memcpy(&to[i], (const char *)t->data + from * sizeof *to, sizeof *to);
-        to[i] += job->plus;
-    }
-    *job->vector = to;
-    return 0;
-}
-
-static int do_job(const struct packer *p, const struct job *job)
-{
-    const struct sm_tensor *t = job->from;
-    char *to = (char *)p->weights->memory + job->offset;
-    if (!job->weight) return do_vector(job, (float *)(void *)to);
-    const struct sm_layout *layout = job->weight->variant->layout;
-    job->weight->data = to;
-    if (!job->dequantise && !job->paired) {
-        layout->pack(to, t->data, t->rows, t->cols);
-        return 0;
-    }
-    const size_t row = job->dequantise ? t->cols * sizeof(float) : t->bytes / t->rows;
-    char *rows = malloc(t->rows * row);
-    int bad = !rows;
-    if (rows && job->dequantise)
-        bad = dequantise(p, job, (float *)(void *)rows);
-    else if (rows)
-        for (size_t r = 0; r < t->rows; r++)
-            memcpy(rows + r * row, (const char *)t->data + ordered_row(r, job->paired) * row, row);
-    if (!bad) layout->pack(to, rows, t->rows, t->cols);
-    free(rows);
-    return bad ? -1 : 0;
-}
-
-static int plan_jobs(struct packer *p)
+static int plan_jobs(struct weights_packer *p)
 {
     struct sm_weights *w = p->weights;
     for (size_t i = 0; i < w->model->shape.layers; i++)
         if (add_layer(p, i)) return -1;
+    add_table(p, &w->model->embedding, &w->embedding);
+    add_table(p, &w->model->per_layer_table, &w->per_layer_table);
     return add_norm(p, &w->model->output_norm, 0, &w->output_norm) ||
            add_norm(p, &w->model->per_layer_norm, 0, &w->per_layer_norm) ||
            add_matrix(p, &w->model->per_layer_context, NULL, 0, &w->per_layer_context) ||
            add_matrix(p, &w->model->head, NULL, 0, &w->head);
-}
-
-/* The same of a table that may be most of the model, or not there: its rows share the work. */
-static bool table_finite(const struct sm_tensor *t)
-{
-    int unfinite = 0;
-    if (!t->data) return true;
-#pragma omp parallel for schedule(dynamic, 64) reduction(| : unfinite)
-    for (size_t r = 0; r < t->rows; r++) {
-        const struct sm_tensor row = {(const char *)t->data + t->bytes / t->rows * r, t->format, 1, t->cols, 0};
-        unfinite |= !tensor_finite(&row);
-    }
-    return !unfinite;
-}
-
-static int run_jobs(struct packer *p)
-{
-    int unfinite = !tensor_finite(&p->weights->model->embedding) || !table_finite(&p->weights->model->per_layer_table);
-    int failed = 0;
-#pragma omp parallel for schedule(dynamic) reduction(| : unfinite, failed)
-    for (size_t i = 0; i < p->count; i++) {
-        const struct job *job = &p->jobs[p->count - 1 - i]; /* the head is last and largest: it starts first */
-        if (!tensor_finite(job->from))
-            unfinite |= 1;
-        else if (do_job(p, job))
-            failed |= 1;
-    }
-    if (unfinite)
-        snprintf(p->why, p->why_bytes, "packing weights: the model holds a number that is not finite");
-    else if (failed)
-        snprintf(p->why, p->why_bytes, "packing weights: out of memory, or a format without an embedding kernel");
-    return unfinite | failed ? -1 : 0;
 }
 
 /* Copies the choice with its names, so that they need not outlive the call, and checks them. */
@@ -384,7 +237,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
                       const struct sm_choice *choice, char *why, size_t why_bytes)
 {
     const size_t layers = model->shape.layers;
-    struct packer p = {.recipe = recipe_named(recipe, why, why_bytes), .why = why, .why_bytes = why_bytes};
+    struct weights_packer p = {.recipe = recipe_named(recipe, why, why_bytes), .why = why, .why_bytes = why_bytes};
     if (!p.recipe) return -1;
     struct sm_weights *w = calloc(1, sizeof *w);
     p.weights = w;
@@ -406,7 +259,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     }
     (void)madvise(w->memory, p.bytes, MADV_HUGEPAGE); /* weights are streamed: fewer TLB misses where it is granted */
     w->memory_bytes = w->bytes = p.bytes;
-    bad = run_jobs(&p);
+    bad = weights_fill(&p);
 done:
     free(p.jobs);
     if (bad)

@@ -1,11 +1,12 @@
 /* weights.h - a model's weights packed for the kernels that will read them, by a recipe.
  *
  * A recipe says, for each format of the file, which matmul family runs it and what the matrix becomes first:
- *     native   quantised matrices on int8 rows in their own format; F32 and F16 in float
+ *     native   quantised matrices on int8 rows in their own format, or the nearest that has a kernel; others in float
  *     float    everything dequantised to float
+ * Which tensors were made into another format, and what that cost, is kept for records.
  * Packing happens once; several plans and caches share the result. Rows of the embedding and of the per-layer table are
- * read from the model's own bytes, so the model must outlive the weights. Norms that a file stores less one are whole
- * here. */
+ * read from the model's own bytes, unless no kernel reads their format: the model must outlive the weights. Norms that
+ * a file stores less one are whole here. */
 #ifndef SM_WEIGHTS_H
 #define SM_WEIGHTS_H
 
@@ -46,6 +47,15 @@ struct sm_layer_weights {
     const float *scalar; /* one */
 };
 
+/* Matrices and tables of one format that were made into another. */
+struct sm_conversion {
+    enum sm_format from, to;
+    size_t tensors;
+    double relative_rms;           /* RMS of the differences over the RMS of the values; 0: nothing was lost */
+    double max_error;              /* the largest difference, in shares of the largest value of its tensor */
+    double squares, error_squares; /* what relative_rms is made of */
+};
+
 struct sm_weights {
     const struct sm_model *model;
     const char *recipe;
@@ -53,6 +63,9 @@ struct sm_weights {
     struct sm_layer_weights *layer;
     struct sm_weight head, per_layer_context;
     const float *output_norm, *per_layer_norm;
+    struct sm_tensor embedding, per_layer_table; /* the model's own, or made into a format that has a kernel */
+    struct sm_conversion conversion[32];
+    size_t conversion_count;
     size_t bytes;  /* held by the weights, beside the model's own */
     double pack_s; /* 0 until the caller that has a clock fills it in */
     void *memory, *names;

@@ -1,0 +1,30 @@
+/* convert.h - rows of weights in a format that no kernel multiplies by, made into the nearest one that some kernel
+ * does; and what that costs.
+ *
+ * Only the representation changes where it can: Q5_0 fits in Q8_0 as it is, BF16 and F16 in F32, and the groups of
+ * Q4_K keep their nibbles in Q4_1, whose scale and minimum are halves where Q4_K's are products of two numbers. The
+ * others are dequantised and quantised again. */
+#ifndef SM_CONVERT_H
+#define SM_CONVERT_H
+
+#include "model.h"
+
+/* Sums over what was converted. */
+struct sm_error_sums {
+    double squares, error_squares; /* of the values, and of their differences */
+    double most, most_error;       /* the largest magnitudes of both */
+};
+
+/* The native format that is nearest to a tensor's own: itself, when it is one (F32, Q4_0, Q4_1, Q8_0). For Q2_K and
+ * Q3_K it is Q4_1 where some of the tensor's rows, tried, lose no more than SM_CONVERT_LOSS of their RMS by it. */
+enum sm_format sm_nearest_format(const struct sm_tensor *tensor);
+#define SM_CONVERT_LOSS 0.01
+
+/* `cols` finite elements from one format to another (F32, Q4_0, Q4_1 or Q8_0). `scratch` holds 2 * cols floats.
+ * Differences are added to `sums`. */
+void sm_convert(void *to, enum sm_format to_format, const void *from, enum sm_format from_format, size_t cols,
+                float *scratch, struct sm_error_sums *sums);
+
+void sm_error_add(struct sm_error_sums *to, const struct sm_error_sums *more);
+
+#endif
