@@ -43,18 +43,19 @@ static const char *kind_of(const struct sm_bench_case *c)
 static bool schemes_of(const struct sm_bench_case *c, const char **binds, const char **fastest)
 {
     static const struct {
-        const char *isa, *integer, *real;
-    } table[] = {{"any", NULL, "fma_f32_any"},
-                 {"avx2", "maddubs_i8_avx2", "fma_f32_avx2"},
-                 {"avx512", "maddubs_i8_avx512", "fma_f32_avx512"},
-                 {"avx512vnni", "dpbusd_i8_avx512vnni", "fma_f32_avx512"}};
-    const char *type = strrchr(c->family->name, '_'), *unit = c->workload->ops_unit;
-    const bool a8 = type && !strcmp(type, "_a8"), i8 = type && !strcmp(type, "_i8");
-    if (!unit || strcmp(unit, "multiply-adds")) return false;
+        const char *isa, *four, *eight, *sixteen, *real; /* by the bits that are multiplied */
+    } table[] = {
+        {"any", NULL, NULL, NULL, "fma_f32_any"},
+        {"avx2", "maddubs_i4_avx2", "maddubs_i8_avx2", "madd_i16_avx2", "fma_f32_avx2"},
+        {"avx512", "maddubs_i8_avx512", "maddubs_i8_avx512", "madd_i16_avx512", "fma_f32_avx512"},
+        {"avx512vnni", "dpbusd_i8_avx512vnni", "dpbusd_i8_avx512vnni", "dpwssd_i16_avx512vnni", "fma_f32_avx512"}};
+    const char *name = c->family->name, *type = strrchr(name, '_'), *unit = c->workload->ops_unit;
+    if (!type || !unit || strcmp(unit, "multiply-adds")) return false;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].isa, c->variant->isa)) continue;
-        *binds = a8 ? table[i].integer : table[i].real;
-        *fastest = a8 || i8 ? table[i].integer : table[i].real;
+        const char *eight = strstr(name, "_w4") ? table[i].four : table[i].eight;
+        *binds = !strcmp(type, "_a8") ? eight : !strcmp(type, "_a16") ? table[i].sixteen : table[i].real;
+        *fastest = !strcmp(type, "_i8") ? table[i].eight : !strcmp(type, "_i16") ? table[i].sixteen : *binds;
         return *binds && *fastest;
     }
     return false;

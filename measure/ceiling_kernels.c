@@ -154,6 +154,17 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
     "vpmaddubsw %%zmm12, %%zmm13, %%zmm14\n\t"                                                                         \
     "vpmaddwd %%zmm14, %%zmm15, %%zmm14\n\t"                                                                           \
     "vpaddd %%zmm14, %%zmm" #i ", %%zmm" #i "\n\t"
+/* Eight sums in 16 bits before one is widened, as 4-bit weights allow. */
+#define MADDUBS_ADD(i)                                                                                                 \
+    "vpmaddubsw %%ymm12, %%ymm13, %%ymm14\n\t"                                                                         \
+    "vpaddw %%ymm14, %%ymm" #i ", %%ymm" #i "\n\t"
+#define MADDUBS_ADD4(i) MADDUBS_ADD(i) MADDUBS_ADD(i) MADDUBS_ADD(i) MADDUBS_ADD(i)
+#define MADDUBS4_AVX2(i)                                                                                               \
+    MADDUBS_ADD4(i)                                                                                                    \
+    MADDUBS_ADD4(i)                                                                                                    \
+    "vpmaddwd %%ymm" #i ", %%ymm15, %%ymm14\n\t"                                                                       \
+    "vpaddd %%ymm14, %%ymm" #i ", %%ymm" #i "\n\t"
+#define DPWSSD_AVX512(i) "vpdpwssd %%zmm12, %%zmm13, %%zmm" #i "\n\t"
 #define DPBUSD_AVX512(i) "vpdpbusd %%zmm12, %%zmm13, %%zmm" #i "\n\t"
 
 SCHEME(muladd_sse, ZERO_SSE, MULADD_SSE, "")
@@ -163,6 +174,8 @@ SCHEME(madd_avx2, ZERO_AVX, MADD_AVX2, END_AVX)
 SCHEME(madd_avx512, ZERO_AVX, MADD_AVX512, END_AVX)
 SCHEME(maddubs_avx2, ZERO_AVX, MADDUBS_AVX2, END_AVX)
 SCHEME(maddubs_avx512, ZERO_AVX, MADDUBS_AVX512, END_AVX)
+SCHEME(maddubs4_avx2, ZERO_AVX, MADDUBS4_AVX2, END_AVX)
+SCHEME(dpwssd_avx512, ZERO_AVX, DPWSSD_AVX512, END_AVX)
 SCHEME(dpbusd_avx512, ZERO_AVX, DPBUSD_AVX512, END_AVX)
 
 static const struct sm_scheme schemes[] = {
@@ -173,6 +186,8 @@ static const struct sm_scheme schemes[] = {
     {"madd_i16_avx512", "avx512", madd_avx512, 12 * 32},
     {"maddubs_i8_avx2", "avx2", maddubs_avx2, 12 * 32},
     {"maddubs_i8_avx512", "avx512", maddubs_avx512, 12 * 64},
+    {"maddubs_i4_avx2", "avx2", maddubs4_avx2, 12 * 8 * 32},
+    {"dpwssd_i16_avx512vnni", "avx512vnni", dpwssd_avx512, 12 * 32},
     {"dpbusd_i8_avx512vnni", "avx512vnni", dpbusd_avx512, 12 * 64},
 };
 

@@ -8,6 +8,8 @@
  *   fma_f32_<isa>       multiply-adds/cycle of one core (core_cycles_est): f32, fused (any: mul, then add)
  *   madd_i16_<isa>      the same for int16 pairs into int32
  *   maddubs_i8_<isa>    the same for unsigned x signed bytes: maddubs, madd by ones, add
+ *   maddubs_i4_<isa>    the same for 4-bit weights, whose products are summed in 16 bits eight at a time
+ *   dpwssd_i16_<isa>    the same for int16 pairs in one instruction
  *   dpbusd_i8_<isa>     the same for unsigned x signed bytes in one instruction
  *   ..._rate            multiply-adds/s of all threads together
  *

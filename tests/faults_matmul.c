@@ -48,6 +48,7 @@ struct matmul {
     size_t rows;
     struct sm_a8 *a8; /* the one that it has; else float rows */
     struct sm_a8r *a8r;
+    struct sm_a16 *a16;
     const float **x;
     size_t x_stride;
 };
@@ -55,33 +56,50 @@ struct matmul {
 static struct matmul view_f32(void *args)
 {
     struct sm_matmul_f32 *a = args;
-    return (struct matmul){a->y,    a->y_stride, &a->bias, &a->residual, &a->out,    &a->in,
-                           a->rows, NULL,        NULL,     &a->x,        a->x_stride};
+    return (struct matmul){.y = a->y,
+                           .y_stride = a->y_stride,
+                           .bias = &a->bias,
+                           .residual = &a->residual,
+                           .out = &a->out,
+                           .in = &a->in,
+                           .rows = a->rows,
+                           .x = &a->x,
+                           .x_stride = a->x_stride};
 }
 
 static struct matmul view_w4(void *args)
 {
     struct sm_matmul_w4g32_a8 *a = args;
-    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, &a->x, NULL, NULL, 0};
+    return (struct matmul){a->y,    a->y_stride, &a->bias, &a->residual, &a->out, &a->in,
+                           a->rows, &a->x,       NULL,     NULL,         NULL,    0};
 }
 
 static struct matmul view_w8(void *args)
 {
     struct sm_matmul_w8g32_a8 *a = args;
-    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, &a->x, NULL, NULL, 0};
+    return (struct matmul){a->y,    a->y_stride, &a->bias, &a->residual, &a->out, &a->in,
+                           a->rows, &a->x,       NULL,     NULL,         NULL,    0};
 }
 
 static struct matmul view_c_a8(void *args)
 {
     struct sm_matmul_c_a8 *a = args;
-    return (struct matmul){a->y, a->y_stride, &a->bias, &a->residual, &a->out, &a->in, a->rows, NULL, &a->x, NULL, 0};
+    return (struct matmul){a->y,    a->y_stride, &a->bias, &a->residual, &a->out, &a->in,
+                           a->rows, NULL,        &a->x,    NULL,         NULL,    0};
+}
+
+static struct matmul view_c_a16(void *args)
+{
+    struct sm_matmul_c_a16 *a = args;
+    return (struct matmul){a->y,    a->y_stride, &a->bias, &a->residual, &a->out, &a->in,
+                           a->rows, NULL,        NULL,     &a->x,        NULL,    0};
 }
 
 static struct matmul (*view)(void *args); /* of the family under test */
 
 static size_t element_bytes(const struct matmul *m)
 {
-    return m->a8 || m->a8r ? 1 : sizeof(float);
+    return m->a8 || m->a8r ? 1 : m->a16 ? 2 : sizeof(float);
 }
 
 /* The last row's activations, writable. */
@@ -90,6 +108,7 @@ static void *own_last_row(struct matmul *m)
     const size_t before = (m->rows - 1) * *m->in;
     if (m->a8) return (m->a8->q = copy_of(m->a8->q, before + *m->in)) + before;
     if (m->a8r) return (m->a8r->q = copy_of(m->a8r->q, before + *m->in)) + before;
+    if (m->a16) return (m->a16->q = copy_of(m->a16->q, (before + *m->in) * sizeof(int16_t))) + before;
     float *x = copy_of(*m->x, ((m->rows - 1) * m->x_stride + *m->in) * sizeof(float));
     *m->x = x;
     return x + (m->rows - 1) * m->x_stride;
@@ -105,6 +124,9 @@ static void add_to_last_sum(struct matmul *m, int32_t more)
     } else if (m->a8r) {
         m->a8r->sum = copy_of(m->a8r->sum, m->rows * sizeof(int32_t));
         m->a8r->sum[m->rows - 1] += more;
+    } else if (m->a16) {
+        m->a16->sum = copy_of(m->a16->sum, m->rows * sizeof(int64_t));
+        m->a16->sum[m->rows - 1] += more;
     }
 }
 
@@ -114,7 +136,7 @@ static void drop_last_block(void *args)
     unsigned char *row = own_last_row(&m);
     const size_t size = element_bytes(&m), block = *m.in < SM_GROUP ? *m.in : SM_GROUP;
     int32_t sum = 0;
-    for (size_t i = *m.in - block; size == 1 && i < *m.in; i++) sum += (int8_t)row[i];
+    for (size_t i = *m.in - block; i < *m.in; i++) sum += m.a16 ? m.a16->q[(m.rows - 1) * *m.in + i] : (int8_t)row[i];
     memset(row + (*m.in - block) * size, 0, block * size);
     add_to_last_sum(&m, -sum);
 }
@@ -132,11 +154,13 @@ static void swap_halves(void *args)
 static void off_by_one(void *args)
 {
     struct matmul m = view(args);
-    int8_t *row = (int8_t *)own_last_row(&m) + (*m.in - 1) * element_bytes(&m);
-    if (element_bytes(&m) == 1)
-        ++*row;
+    int8_t *last = (int8_t *)own_last_row(&m) + (*m.in - 1) * element_bytes(&m);
+    if (m.a16)
+        ++*(int16_t *)(void *)last;
+    else if (element_bytes(&m) == 1)
+        ++*last;
     else
-        ++*(float *)(void *)row;
+        ++*(float *)(void *)last;
     add_to_last_sum(&m, 1);
 }
 
@@ -150,6 +174,8 @@ static void double_scale(void *args)
     } else if (m.a8r) {
         m.a8r->scale = copy_of(m.a8r->scale, m.rows * sizeof(float));
         m.a8r->scale[m.rows - 1] *= 2;
+    } else if (m.a16) {
+        m.a16->scale *= 2;
     } else {
         float *row = own_last_row(&m);
         for (size_t i = 0; i < *m.in; i++) row[i] *= 2;
@@ -297,6 +323,8 @@ static const struct {
     {"matmul_w8g32_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_w8g32_a8), view_w8, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w4c_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a8), view_c_a8, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w8c_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a8), view_c_a8, matmul_faults, COUNT(matmul_faults)},
+    {"matmul_w4c_a16", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a16), view_c_a16, matmul_faults, COUNT(matmul_faults)},
+    {"matmul_w8c_a16", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a16), view_c_a16, matmul_faults, COUNT(matmul_faults)},
     {"quantise_a8r", {{3, 96}}, sizeof(struct sm_quantise_a8r), NULL, quantise_row_faults, COUNT(quantise_row_faults)},
     {"quantise_a8", {{3, 96}}, sizeof(struct sm_quantise_a8), NULL, quantise_faults, COUNT(quantise_faults)},
 };

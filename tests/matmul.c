@@ -7,8 +7,10 @@
 #include "cpu.h"
 #include "matmul_channel.h"
 #include "matmul_f32/matmul_f32.h"
+#include "matmul_w4c_a16/matmul_w4c_a16.h"
 #include "matmul_w4c_a8/matmul_w4c_a8.h"
 #include "matmul_w4g32_a8/matmul_w4g32_a8.h"
+#include "matmul_w8c_a16/matmul_w8c_a16.h"
 #include "matmul_w8c_a8/matmul_w8c_a8.h"
 #include "matmul_w8g32_a8/matmul_w8g32_a8.h"
 #include "workload.h"
@@ -22,6 +24,7 @@ union args {
     struct sm_matmul_w4g32_a8 w4;
     struct sm_matmul_w8g32_a8 w8;
     struct sm_matmul_c_a8 c8;
+    struct sm_matmul_c_a16 c16;
 };
 
 /* A family, and how to call it with its output as the residual. */
@@ -44,14 +47,15 @@ ALIAS(f32)
 ALIAS(w4)
 ALIAS(w8)
 ALIAS(c8)
+ALIAS(c16)
 
 static const struct {
     const struct sm_family *family;
     size_t args_bytes;
     void (*alias)(union args *a, struct view *v);
 } families[] = {
-    FAMILY(matmul_f32, f32),   FAMILY(matmul_w4g32_a8, w4), FAMILY(matmul_w8g32_a8, w8),
-    FAMILY(matmul_w4c_a8, c8), FAMILY(matmul_w8c_a8, c8),
+    FAMILY(matmul_f32, f32),   FAMILY(matmul_w4g32_a8, w4), FAMILY(matmul_w8g32_a8, w8), FAMILY(matmul_w4c_a8, c8),
+    FAMILY(matmul_w8c_a8, c8), FAMILY(matmul_w4c_a16, c16), FAMILY(matmul_w8c_a16, c16),
 };
 
 static int failures;
