@@ -103,7 +103,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         .command = "profile",
         .usage = "[OPTION]... [MODEL]",
         .summary = "Runs a model at static shapes: prefill and decode tokens/s, and where the time goes.\n"
-                   "MODEL is a GGUF file, or a shape (slotmark list, or a file *.shape) that gets synthetic\n"
+                   "MODEL is a GGUF file, a folder, or a shape (slotmark list, or a file *.shape) that gets synthetic\n"
                    "weights; without one, SmolLM2-135M from the cache folder (scripts/fetch-model).",
         .options = options,
         .example = "slotmark profile model.gguf --max-seq 512,2048 --kv f16,i8 --threads 1,2",

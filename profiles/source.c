@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -58,10 +59,18 @@ static int open_file(struct sm_source *source, const char *path, char *why, size
     const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path, *dot = strrchr(stem, '.');
     const int length = dot && dot > stem && strlen(dot) < 6 ? (int)(dot - stem) : (int)strlen(stem);
     const uint64_t begin = sm_clock_ns();
+    char weights[4096];
+    struct stat facts;
     if (sm_model_open(&source->model, path, why, why_bytes)) return -1;
     source->model->open_s = (double)(sm_clock_ns() - begin) * 1e-9;
-    snprintf(source->name, sizeof source->name, "%.*s", length, stem);
-    if (!SHA256File(path, source->sha256)) source->sha256[0] = 0;
+    const bool folder = !stat(path, &facts) && S_ISDIR(facts.st_mode);
+    if (folder)
+        snprintf(source->name, sizeof source->name, "%s", source->model->shape.name);
+    else
+        snprintf(source->name, sizeof source->name, "%.*s", length, stem);
+    /* The sum of a folder is that of its weights, when they are one file. */
+    snprintf(weights, sizeof weights, "%s%s", path, folder ? "/model.safetensors" : "");
+    if (!SHA256File(weights, source->sha256)) source->sha256[0] = 0;
     return 0;
 }
 
@@ -73,7 +82,7 @@ int sm_source_open(struct sm_source *source, const char *name, enum sm_format fo
     if (name) {
         const char *dot = strrchr(name, '.');
         const bool shape_file = dot && !strcmp(dot, ".shape");
-        const bool shape_name = !strchr(name, '/') && (!dot || sm_shape_exists(name));
+        const bool shape_name = !strchr(name, '/') && (sm_shape_exists(name) || (!dot && access(name, F_OK)));
         return shape_file || shape_name ? open_shape(source, name, format, seed, why, why_bytes)
                                         : open_file(source, name, why, why_bytes);
     }
@@ -91,11 +100,11 @@ void sm_source_close(struct sm_source *source)
 json_t *sm_source_json(const struct sm_source *source)
 {
     const struct sm_model *m = source->model;
-    const char *slash = m->file ? strrchr(m->file, '/') : NULL;
-    return json_pack("{s:s, s:s?, s:I, s:s?, s:s, s:f, s:b, s:s}", "name", source->name, "file",
-                     slash ? slash + 1 : m->file, "bytes", (json_int_t)m->bytes, "sha256",
-                     source->sha256[0] ? source->sha256 : NULL, "arch", m->shape.arch, "parameters", m->parameters,
-                     "synthetic", m->synthetic, "formats", m->formats);
+    const char *slash = m->file ? strrchr(m->file, '/') : NULL, *file = slash ? slash + 1 : m->file;
+    if (file && !*file) file = source->name; /* a folder, given with a '/' at its end */
+    return json_pack("{s:s, s:s?, s:I, s:s?, s:s, s:f, s:b, s:s}", "name", source->name, "file", file, "bytes",
+                     (json_int_t)m->bytes, "sha256", source->sha256[0] ? source->sha256 : NULL, "arch", m->shape.arch,
+                     "parameters", m->parameters, "synthetic", m->synthetic, "formats", m->formats);
 }
 
 void sm_source_describe(const struct sm_source *source, char *text, size_t bytes)

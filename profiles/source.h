@@ -1,4 +1,5 @@
-/* source.h - the model of a command line: a GGUF file, or the name of a shape with synthetic weights. */
+/* source.h - the model of a command line: a GGUF file, a folder of safetensors, or the name of a shape with
+ * synthetic weights. */
 #ifndef SM_SOURCE_H
 #define SM_SOURCE_H
 
@@ -10,14 +11,14 @@
 struct sm_source {
     struct sm_model *model; /* owned */
     bool fallback;          /* the default model could not be had: these are synthetic weights of its shape */
-    char name[64];          /* the file's name without its ending, or the shape's */
-    char sha256[65];        /* of the file; "" for synthetic weights */
+    char name[64];          /* the file's name without its ending, the folder's, or the shape's */
+    char sha256[65];        /* of the file, or of a folder's one file of weights; "": there is no such file */
 };
 
 /* name NULL: the default model from the cache folder (scripts/fetch-model), or its shape with synthetic weights.
  * The name of a shape of profiles/shapes is that shape; so is a file *.shape;
- * any other name with '/' or '.' is a GGUF file. format: of synthetic weights.
- * 0, or -1 and a sentence. */
+ * any other name with '/' or '.', or of something that is there, is a GGUF file or a folder. format: of synthetic
+ * weights. 0, or -1 and a sentence. */
 int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
                    size_t why_bytes);
 void sm_source_close(struct sm_source *source); /* safe on a zeroed struct */

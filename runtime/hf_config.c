@@ -93,7 +93,7 @@ static float softcap_of(struct hf_reader *r, const char *key, bool needed)
     if (needed && !json_object_get(r->text, key)) hf_fail(r, "it lacks %s", key);
     if (!hf_get(r->text, key)) return 0;
     const double cap = hf_number(r, r->text, key);
-    if (!(cap > 0)) hf_fail(r, "its %s is %g; it must be greater than 0, or null", key, cap);
+    if (!((float)cap > 0)) hf_fail(r, "its %s is %g; it must be greater than 0, or null", key, cap);
     return (float)cap;
 }
 
@@ -117,12 +117,14 @@ static const struct family *family_of(struct hf_reader *r)
 /* Keys that change the answer in ways that nothing here runs. */
 static void refuse_others(struct hf_reader *r, const struct family *f)
 {
-    static const char *const experts[] = {"num_experts", "num_local_experts", "moe_intermediate_size"};
-    for (size_t i = 0; i < sizeof experts / sizeof *experts; i++)
-        if (hf_get(r->text, experts[i]) && hf_size(r, r->text, experts[i]))
-            hf_fail(r, "mixtures of experts are not run, and it has a %s", experts[i]);
+    static const char *const experts[] = {"num_experts", "num_local_experts"};
     if (flag(r, r->text, "enable_moe_block"))
         hf_fail(r, "mixtures of experts are not run, and its enable_moe_block is true");
+    for (size_t i = 0; i < sizeof experts / sizeof *experts && !hf_get(r->text, "enable_moe_block"); i++)
+        if (hf_get(r->text, experts[i]) && hf_size(r, r->text, experts[i]))
+            hf_fail(r, "mixtures of experts are not run, and it has a %s", experts[i]);
+    if (!f->fourth && hf_get(r->text, "per_layer_config"))
+        hf_fail(r, "a %s with a per_layer_config is not run", f->arch);
     if (hf_get(r->text, "quantization_config") || hf_get(r->top, "quantization_config"))
         hf_fail(r, "its weights are quantised (quantization_config), which is not read from folders");
     const json_t *both = hf_get(r->text, "use_bidirectional_attention");

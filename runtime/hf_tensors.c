@@ -53,8 +53,9 @@ static const char *prefix_of(const struct hf_loader *l)
 static int take(struct hf_loader *l, const char *prefix, const char *name, size_t rows, size_t cols,
                 struct sm_tensor *to)
 {
-    static const enum sm_format formats[SM_SAFETENSORS_TYPES] = {
-        [SM_SAFETENSORS_F32] = SM_FORMAT_F32, [SM_SAFETENSORS_F16] = SM_FORMAT_F16};
+    static const enum sm_format formats[SM_SAFETENSORS_TYPES] = {[SM_SAFETENSORS_F32] = SM_FORMAT_F32,
+                                                                 [SM_SAFETENSORS_F16] = SM_FORMAT_F16,
+                                                                 [SM_SAFETENSORS_BF16] = SM_FORMAT_BF16};
     const struct sm_safetensor *t = find(l, prefix, name);
     if (!t) return hf_refuse(l, "there is no tensor %s%s", prefix, name);
     if (t->rank != (rows ? 2u : 1u))
@@ -64,7 +65,7 @@ static int take(struct hf_loader *l, const char *prefix, const char *name, size_
     if (!rows && t->sizes[0] != cols)
         return hf_refuse(l, "tensor %s has %zu elements, not %zu", t->name, t->sizes[0], cols);
     if (formats[t->type] == SM_FORMAT_NONE)
-        return hf_refuse(l, "tensor %s is stored as %s; F32 and F16 are run", t->name,
+        return hf_refuse(l, "tensor %s is stored as %s; F32, F16 and BF16 are run", t->name,
                          sm_safetensors_type_name(t->type));
     *to = (struct sm_tensor){t->data, formats[t->type], rows ? rows : 1, cols, t->bytes};
     l->model->parameters += (double)to->rows * (double)cols;

@@ -73,6 +73,44 @@ char *file_read(const char *path, size_t *count)
     return bytes;
 }
 
+void tensors_begin(struct tensors_out *out)
+{
+    *out = (struct tensors_out){.header = json_object()};
+    assert_non_null(out->header);
+}
+
+void tensors_add(struct tensors_out *out, const char *name, const char *type, size_t rank, const size_t *sizes,
+                 const void *data, size_t bytes)
+{
+    json_t *shape = json_array();
+    for (size_t i = 0; i < rank; i++) json_array_append_new(shape, json_integer((json_int_t)sizes[i]));
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", type, "shape", shape, "data_offsets",
+                              (json_int_t)out->bytes, (json_int_t)(out->bytes + bytes));
+    assert_int_equal(json_object_set_new(out->header, name, entry), 0);
+    out->data = realloc(out->data, out->bytes + bytes + 1);
+    assert_non_null(out->data);
+    if (bytes) memcpy(out->data + out->bytes, data, bytes);
+    out->bytes += bytes;
+}
+
+char *tensors_end(struct tensors_out *out, size_t blanks, size_t *count)
+{
+    char *text = json_dumps(out->header, 0);
+    assert_non_null(text);
+    const uint64_t length = strlen(text) + blanks;
+    *count = sizeof length + (size_t)length + out->bytes;
+    char *file = malloc(*count);
+    assert_non_null(file);
+    memcpy(file, &length, sizeof length);
+    memset(file + sizeof length, ' ', (size_t)length);
+    memcpy(file + sizeof length, text, strlen(text));
+    if (out->bytes) memcpy(file + sizeof length + (size_t)length, out->data, out->bytes);
+    free(text);
+    free(out->data);
+    json_decref(out->header);
+    return file;
+}
+
 void folder_of_model(struct folder *folder, size_t m, size_t style)
 {
     char name[128];

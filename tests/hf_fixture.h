@@ -27,6 +27,20 @@ extern const char *const small_models[SMALL_MODELS];
 #define CONFIG_STYLES 2
 extern const char *const config_styles[CONFIG_STYLES];
 
+/* A safetensors file in the making. */
+struct tensors_out {
+    void *header; /* a json_t */
+    unsigned char *data;
+    size_t bytes;
+};
+
+void tensors_begin(struct tensors_out *out);
+void tensors_add(struct tensors_out *out, const char *name, const char *type, size_t rank, const size_t *sizes,
+                 const void *data, size_t bytes);
+
+/* The file, with so many blanks after its header; to be freed. Ends `out`. */
+char *tensors_end(struct tensors_out *out, size_t blanks, size_t *count);
+
 /* A folder of small model m with the config of that style. */
 void folder_of_model(struct folder *folder, size_t m, size_t style);
 
