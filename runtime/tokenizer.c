@@ -1,14 +1,12 @@
 /* Text to tokens and back: markers first, then normalising, splitting and merging what lies between them. */
 #include "tokenizer.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "map_file.h"
 #include "tokenizer_parts.h"
 
 #define MOST_TEXT ((size_t)1 << 30)
@@ -87,7 +85,7 @@ static int prefixed(struct tok_work *w, const char **text, size_t *bytes, bool f
     const size_t length = t->prefix_text ? strlen(t->prefix_text) : 0;
     const bool begins = length && *bytes >= length && !memcmp(*text, t->prefix_text, length);
     bool put = t->prefix == TOK_PREFIX_ALWAYS || (t->prefix == TOK_PREFIX_FIRST && first);
-    if (begins || (t->replace_spaces && **text == ' ') || (t->prefix_unless_space && is_space(**text))) put = false;
+    if (begins || (t->replace_spaces && **text == ' ')) put = false;
     if (!put && !t->replace_spaces) return 0;
     to->bytes = 0;
     if (put && tok_append(to, t->prefix_text, length, w->why)) return -1;
@@ -169,35 +167,42 @@ static int put_all(struct tok_work *w, const int32_t *ids, size_t count)
     return 0;
 }
 
+int tok_work_begin(struct tok_work *w)
+{
+    w->match = pcre2_match_data_create(1, NULL); /* one place: groups are not asked for */
+    w->context = pcre2_match_context_create(NULL);
+    if (!w->match || !w->context) return tok_refuse(w->why, "out of memory");
+    pcre2_set_heap_limit(w->context, 64 * 1024);
+    return 0;
+}
+
+void tok_work_end(struct tok_work *w)
+{
+    pcre2_match_data_free(w->match);
+    pcre2_match_context_free(w->context);
+    for (int i = 0; i < 2; i++) {
+        free(w->spans[i].list);
+        free(w->buffer[i].at);
+    }
+    free(w->symbols);
+    free(w->heap);
+    free(w->steps);
+}
+
 int sm_tokenizer_encode(const struct sm_tokenizer *t, const char *text, size_t bytes, unsigned flags, int32_t **ids,
                         size_t *count, char *why, size_t why_bytes)
 {
     const struct tok_why sentence = {why, why_bytes, "splitting a text into tokens", NULL};
-    struct tok_work w = {.t = t, .why = &sentence, .patience = (uint64_t)200000000 + 64 * (uint64_t)bytes};
-    int failed = -1;
+    struct tok_work w = {.t = t, .why = &sentence, .patience = TOK_PATIENCE + 64 * (uint64_t)bytes};
     *ids = NULL;
     *count = 0;
     if (bytes > MOST_TEXT) return tok_refuse(&sentence, "it is longer than %zu bytes", MOST_TEXT);
-    w.match = pcre2_match_data_create(1, NULL); /* one place: groups are not asked for */
-    w.context = pcre2_match_context_create(NULL);
-    if (!w.match || !w.context || tok_room((void **)&w.ids, &w.room, bytes / 4 + 16, sizeof *w.ids, &sentence)) {
-        tok_refuse(&sentence, "out of memory");
-        goto done;
-    }
-    pcre2_set_heap_limit(w.context, 64 * 1024);
-    failed = ((flags & SM_ENCODE_ADD_SPECIAL) && put_all(&w, t->before, t->before_count)) ||
-             (bytes && encode_stage(&w, 0, text, bytes, true, flags)) ||
-             ((flags & SM_ENCODE_ADD_SPECIAL) && put_all(&w, t->after, t->after_count));
-done:
-    pcre2_match_data_free(w.match);
-    pcre2_match_context_free(w.context);
-    for (int i = 0; i < 2; i++) {
-        free(w.spans[i].list);
-        free(w.buffer[i].at);
-    }
-    free(w.symbols);
-    free(w.heap);
-    free(w.steps);
+    const int failed = tok_room((void **)&w.ids, &w.room, bytes / 4 + 16, sizeof *w.ids, &sentence) ||
+                       tok_work_begin(&w) ||
+                       ((flags & SM_ENCODE_ADD_SPECIAL) && put_all(&w, t->before, t->before_count)) ||
+                       (bytes && encode_stage(&w, 0, text, bytes, true, flags)) ||
+                       ((flags & SM_ENCODE_ADD_SPECIAL) && put_all(&w, t->after, t->after_count));
+    tok_work_end(&w);
     if (failed) {
         free(w.ids);
         return -1;
@@ -209,23 +214,36 @@ done:
 
 /* --- opening --- */
 
-static int read_bytes(struct sm_tokenizer *t, const void *bytes, size_t count, const struct tok_why *why)
+/* folder: where the file lies, or NULL. */
+static int read_bytes(struct sm_tokenizer *t, const void *bytes, size_t count, const char *folder,
+                      const struct tok_why *why)
 {
     char reason[256];
-    struct sm_gguf gguf;
-    if (sm_gguf_parse(&gguf, bytes, count, "its metadata", reason, sizeof reason)) return tok_refuse(why, "%s", reason);
-    const int failed = tok_from_gguf(t, &gguf, why);
-    sm_gguf_free(&gguf);
+    if (count >= 4 && !memcmp(bytes, "GGUF", 4)) {
+        struct sm_gguf gguf;
+        if (sm_gguf_parse(&gguf, bytes, count, "its metadata", reason, sizeof reason))
+            return tok_refuse(why, "%s", reason);
+        const int failed = tok_from_gguf(t, &gguf, why);
+        sm_gguf_free(&gguf);
+        return failed;
+    }
+    json_error_t error;
+    json_t *root = json_loadb(bytes, count, JSON_ALLOW_NUL, &error);
+    if (!root) return tok_refuse(why, "it is neither GGUF nor JSON: %s (line %d)", error.text, error.line);
+    const int failed = tok_from_json(t, root, why);
+    if (!failed && folder) tok_json_beside(t, root, folder);
+    json_decref(root);
     return failed;
 }
 
-static int open_bytes(struct sm_tokenizer **tokenizer, const void *bytes, size_t count, const struct tok_why *why)
+static int open_bytes(struct sm_tokenizer **tokenizer, const void *bytes, size_t count, const char *folder,
+                      const struct tok_why *why)
 {
     struct sm_tokenizer *t = calloc(1, sizeof *t);
     *tokenizer = NULL;
     if (!t) return tok_refuse(why, "out of memory");
     for (int i = 0; i < SM_MARKS; i++) t->mark[i] = -1;
-    if (read_bytes(t, bytes, count, why)) {
+    if (read_bytes(t, bytes, count, folder, why)) {
         sm_tokenizer_close(t);
         return -1;
     }
@@ -237,26 +255,26 @@ int sm_tokenizer_open_memory(struct sm_tokenizer **tokenizer, const void *bytes,
                              size_t why_bytes)
 {
     const struct tok_why sentence = {why, why_bytes, "reading a tokenizer", NULL};
-    return open_bytes(tokenizer, bytes, count, &sentence);
+    return open_bytes(tokenizer, bytes, count, NULL, &sentence);
 }
 
 int sm_tokenizer_open(struct sm_tokenizer **tokenizer, const char *path, char *why, size_t why_bytes)
 {
     const struct tok_why sentence = {why, why_bytes, "reading the tokenizer of", path};
+    char file[4096], folder[4096];
+    const char *problem;
     struct stat facts;
+    size_t bytes;
     *tokenizer = NULL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    void *map = MAP_FAILED;
-    if (fd >= 0 && !fstat(fd, &facts) && S_ISREG(facts.st_mode) && facts.st_size > 0)
-        map = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED) {
-        tok_refuse(&sentence, "%s", fd >= 0 ? "it is empty, or no file" : strerror(errno));
-        if (fd >= 0) close(fd);
-        return -1;
-    }
-    close(fd);
-    const int failed = open_bytes(tokenizer, map, (size_t)facts.st_size, &sentence);
-    munmap(map, (size_t)facts.st_size);
+    const bool inside = !stat(path, &facts) && S_ISDIR(facts.st_mode);
+    const int n = snprintf(file, sizeof file, inside ? "%s/tokenizer.json" : "%s", path);
+    if (n < 0 || (size_t)n >= sizeof file) return tok_refuse(&sentence, "its path is too long");
+    const char *slash = strrchr(file, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) : 1, slash ? file : ".");
+    void *map = sm_map_file(file, &bytes, &problem);
+    if (!map) return tok_refuse(&sentence, inside ? "its tokenizer.json: %s" : "%s", problem);
+    const int failed = open_bytes(tokenizer, map, bytes, folder, &sentence);
+    munmap(map, bytes);
     return failed;
 }
 

@@ -1,8 +1,8 @@
 /* tokenizer.h - text into the tokens of a model, and back.
  *
  * Byte-level BPE (GPT-2's alphabet and a regular expression that splits first), BPE over characters with byte
- * fallback (merges, or the scores of SentencePiece), and unigram (the likeliest path), from the metadata of a GGUF
- * file. What a file asks for and this cannot do is refused by name, never left out.
+ * fallback (merges, or the scores of SentencePiece), and unigram (the likeliest path), from the metadata of a GGUF file
+ * or a tokenizer.json. What a file asks for and this cannot do is refused by name, never left out.
  *
  *     sm_tokenizer_open(&t, model->file, why, sizeof why);
  *     sm_tokenizer_fits(t, model->shape.vocab, why, sizeof why);
@@ -20,11 +20,11 @@
 
 struct sm_tokenizer;
 
-/* path: a GGUF file, which is not needed any more afterwards.
+/* path: a GGUF file, a tokenizer.json, or a folder with one. The file is not needed any more afterwards.
  * 0; -1 and a sentence. */
 int sm_tokenizer_open(struct sm_tokenizer **tokenizer, const char *path, char *why, size_t why_bytes);
 
-/* The same from the bytes of a file. */
+/* The same from bytes of a GGUF file or of a tokenizer.json (told apart by their first four). */
 int sm_tokenizer_open_memory(struct sm_tokenizer **tokenizer, const void *bytes, size_t count, char *why,
                              size_t why_bytes);
 void sm_tokenizer_close(struct sm_tokenizer *tokenizer); /* safe on NULL */

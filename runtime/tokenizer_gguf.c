@@ -123,7 +123,9 @@ static int read_marks(struct sm_tokenizer *t, const struct sm_gguf *gguf, const 
         const unsigned char kind = t->tokens[i].kind;
         if (kind != TOK_CONTROL && kind != TOK_USER && kind != TOK_UNKNOWN) continue;
         /* What a user defined is found in the text as the model sees it, so after spaces have become U+2581. */
-        if (tok_add_mark(t, (int32_t)i, kind == TOK_USER && !t->byte_level, why)) return -1;
+        if (tok_add_mark(t, (int32_t)i, kind == TOK_USER && !t->byte_level, tok_text(t, (int32_t)i), t->tokens[i].bytes,
+                         why))
+            return -1;
     }
     return 0;
 }
@@ -189,7 +191,6 @@ static int read_merged(struct sm_tokenizer *t, const struct sm_gguf *gguf, const
     if (truth(gguf, KEY("add_space_prefix"), false)) {
         t->prefix = TOK_PREFIX_ALWAYS;
         t->prefix_text = " ";
-        t->prefix_unless_space = true;
     }
     return around(t, gguf, t->whole_first, false, why);
 }

@@ -3,6 +3,7 @@
 #define SM_TOKENIZER_PARTS_H
 
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <jansson.h>
 #include <pcre2.h>
 #include <string.h>
 
@@ -106,7 +107,7 @@ struct sm_tokenizer {
     size_t pool_bytes, pool_room;
     double *scores; /* or NULL */
     double unknown_score;
-    struct tok_map texts; /* of tokens that a text can spell */
+    struct tok_map texts; /* but those of bytes */
     struct tok_pairs pairs;
     struct tok_trie pieces;   /* unigram only */
     struct tok_trie marks[2]; /* looked for before and after normalising */
@@ -118,8 +119,7 @@ struct sm_tokenizer {
     size_t normals, splits;
     enum tok_prefix prefix; /* what a piece of text gets before it is split, if it does not begin with it */
     const char *prefix_text;
-    bool prefix_unless_space; /* ... or with any white space */
-    bool replace_spaces;      /* at the same time, spaces become U+2581 */
+    bool replace_spaces; /* at the same time, spaces become U+2581 */
 
     int32_t mark[SM_MARKS];
     int32_t ends[8];
@@ -151,12 +151,22 @@ int tok_finish(struct sm_tokenizer *t, const struct tok_why *why);
 /* Whether some token may have these two characters side by side: where none has, no merge crosses. */
 bool tok_may_join(const struct sm_tokenizer *t, const char *left, size_t left_bytes, const char *right,
                   size_t right_bytes);
-/* Has a marker looked for before (0) or after (1) normalising. */
-int tok_add_mark(struct sm_tokenizer *t, int32_t id, int stage, const struct tok_why *why);
+/* Has a marker looked for before (0) or after (1) normalising, as the text given. */
+int tok_add_mark(struct sm_tokenizer *t, int32_t id, int stage, const char *text, size_t bytes,
+                 const struct tok_why *why);
+/* The same after normalising, the text normalised as well. */
+int tok_add_late_mark(struct sm_tokenizer *t, int32_t id, const char *text, size_t bytes, const struct tok_why *why);
+void tok_add_end(struct sm_tokenizer *t, int32_t id);
 
 /* --- sources --- */
 
 int tok_from_gguf(struct sm_tokenizer *t, const struct sm_gguf *gguf, const struct tok_why *why);
+
+int tok_from_json(struct sm_tokenizer *t, const json_t *root, const struct tok_why *why);
+/* Normaliser, splitter, decoder and what is added around a text, of a tokenizer.json. */
+int tok_json_steps(struct sm_tokenizer *t, const json_t *root, const struct tok_why *why);
+/* Marks and the chat template, from the files beside a tokenizer.json, where they are there. */
+void tok_json_beside(struct sm_tokenizer *t, const json_t *root, const char *folder);
 
 /* --- splitting --- */
 
@@ -179,6 +189,8 @@ pcre2_code *tok_compile(const char *pattern, size_t bytes, const struct tok_why 
 int tok_split_named(struct sm_tokenizer *t, const char *name, size_t bytes, const struct tok_why *why);
 
 /* --- encoding --- */
+
+#define TOK_PATIENCE 200000000u
 
 struct tok_symbol {
     size_t at;
@@ -225,6 +237,8 @@ struct tok_work {
     struct tok_buffer buffer[2];
 };
 
+int tok_work_begin(struct tok_work *w);
+void tok_work_end(struct tok_work *w);
 int tok_put(struct tok_work *w, int32_t id);
 /* Bytes of a character at the beginning of a text, 1 for a byte that begins none. */
 size_t tok_char(const char *text, size_t bytes);

@@ -92,6 +92,7 @@ int sm_text_add(struct sm_text *text, const struct sm_tokenizer *t, int32_t id, 
     int failed = 0;
     if (token->kind == TOK_CONTROL || token->kind == TOK_UNKNOWN) {
         if (!markers) return 0;
+        text->begun = true;
         failed = text_put(text, from, token->bytes, &sentence);
     } else {
         failed = t->unescape && token->kind != TOK_BYTE ? put_spelt(text, t, from, token->bytes, &sentence)

@@ -104,7 +104,8 @@ static int32_t *text_slot(const struct sm_tokenizer *t, const char *text, size_t
 
 int32_t tok_find(const struct sm_tokenizer *t, const char *text, size_t bytes)
 {
-    return *text_slot(t, text, bytes);
+    const int32_t id = *text_slot(t, text, bytes);
+    return id >= 0 && spelt_by_text(&t->tokens[id]) ? id : -1;
 }
 
 /* The byte that a token <0xXX> stands for, or -1. */
@@ -125,10 +126,11 @@ int tok_index(struct sm_tokenizer *t, const struct tok_why *why)
 {
     if (tok_map_create(&t->texts, t->count)) return tok_refuse(why, "out of memory for %zu tokens", t->count);
     for (int b = 0; b < 256; b++) t->byte_id[b] = -1;
-    for (int pass = 0; pass < 2; pass++) /* where a marker is spelt like a normal token, the text means the latter */
+    for (int pass = 0; pass < 3; pass++) /* where a marker is spelt like a normal token, the text means the latter */
         for (size_t i = 0; i < t->count; i++) {
             const struct tok_token *token = &t->tokens[i];
-            if (!spelt_by_text(token) || (token->kind == TOK_USER) != (pass == 1)) continue;
+            const int turn = token->kind == TOK_NORMAL ? 0 : token->kind == TOK_USER ? 1 : 2;
+            if (turn != pass || !token->bytes || token->kind == TOK_BYTE) continue;
             int32_t *slot = text_slot(t, t->pool + token->at, token->bytes);
             if (*slot < 0) *slot = (int32_t)i;
         }
@@ -166,9 +168,10 @@ int tok_merge(struct sm_tokenizer *t, size_t rank, const char *left, size_t left
         memcpy(both + l, right, right_bytes);
         r = (int64_t)right_bytes;
     }
-    const struct tok_pair pair = {.left = tok_find(t, both, (size_t)l),
-                                  .right = tok_find(t, both + l, (size_t)r),
-                                  .id = tok_find(t, both, (size_t)(l + r)),
+    /* Any token may be a part, also one that a text cannot spell. */
+    const struct tok_pair pair = {.left = *text_slot(t, both, (size_t)l),
+                                  .right = *text_slot(t, both + l, (size_t)r),
+                                  .id = *text_slot(t, both, (size_t)(l + r)),
                                   .rank = (uint32_t)rank};
     if (pair.left < 0 || pair.right < 0 || pair.id < 0)
         return tok_refuse(why, "merge %zu ('%.*s' and '%.*s') is of texts that are not all in the vocabulary", rank,
@@ -178,11 +181,25 @@ int tok_merge(struct sm_tokenizer *t, size_t rank, const char *left, size_t left
     return 0;
 }
 
-int tok_add_mark(struct sm_tokenizer *t, int32_t id, int stage, const struct tok_why *why)
+int tok_add_mark(struct sm_tokenizer *t, int32_t id, int stage, const char *text, size_t bytes,
+                 const struct tok_why *why)
 {
-    const struct tok_token *token = &t->tokens[id];
-    if (!token->bytes) return 0;
-    return tok_trie_put(&t->marks[stage], tok_text(t, id), token->bytes, id) ? tok_refuse(why, "out of memory") : 0;
+    if (!bytes) return 0;
+    return tok_trie_put(&t->marks[stage], text, bytes, id) ? tok_refuse(why, "out of memory") : 0;
+}
+
+int tok_add_late_mark(struct sm_tokenizer *t, int32_t id, const char *text, size_t bytes, const struct tok_why *why)
+{
+    struct tok_work w = {.t = t, .why = why, .patience = TOK_PATIENCE};
+    int failed = tok_work_begin(&w);
+    if (!failed && t->normals) {
+        failed = tok_normalise(&w, text, bytes);
+        text = w.buffer[0].at;
+        bytes = w.buffer[0].bytes;
+    }
+    if (!failed) failed = tok_add_mark(t, id, 1, text, bytes, why);
+    tok_work_end(&w);
+    return failed;
 }
 
 int32_t sm_tokenizer_marker(const struct sm_tokenizer *t, const char *text)
@@ -200,7 +217,7 @@ int32_t sm_tokenizer_marker(const struct sm_tokenizer *t, const char *text)
 
 /* --- what follows from the whole vocabulary --- */
 
-static void add_end(struct sm_tokenizer *t, int32_t id)
+void tok_add_end(struct sm_tokenizer *t, int32_t id)
 {
     if (id < 0 || sm_tokenizer_ends(t, id) || t->end_count == sizeof t->ends / sizeof *t->ends) return;
     t->ends[t->end_count++] = id;
@@ -210,10 +227,10 @@ static void add_end(struct sm_tokenizer *t, int32_t id)
 static void find_ends(struct sm_tokenizer *t)
 {
     static const char *const names[] = {"<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<turn|>", "<|end|>"};
-    add_end(t, t->mark[SM_MARK_EOS]);
+    tok_add_end(t, t->mark[SM_MARK_EOS]);
     for (size_t i = 0; t->mark[SM_MARK_EOT] < 0 && i < sizeof names / sizeof *names; i++)
         t->mark[SM_MARK_EOT] = sm_tokenizer_marker(t, names[i]);
-    add_end(t, t->mark[SM_MARK_EOT]);
+    tok_add_end(t, t->mark[SM_MARK_EOT]);
 }
 
 static uint64_t neighbour_bit(const char *left, size_t left_bytes, const char *right, size_t right_bytes)

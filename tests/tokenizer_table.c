@@ -18,10 +18,10 @@ static void print_ids(char *to, size_t room, const int32_t *ids, size_t count)
         used += (size_t)snprintf(to + used, room - used, "%s%d", i ? " " : "", ids[i]);
 }
 
-static void check_row(const struct sm_tokenizer *t, const json_t *row, size_t index, unsigned flags)
+static void check_row(const struct sm_tokenizer *t, const json_t *row, size_t index, const char *key, unsigned flags)
 {
-    const json_t *text = json_object_get(row, "text"), *wanted = json_object_get(row, "ids"),
-                 *decoded = json_object_get(row, "decoded");
+    const json_t *text = json_object_get(row, "text"), *wanted = json_object_get(row, key),
+                 *decoded = flags ? NULL : json_object_get(row, "decoded");
     const size_t bytes = json_string_length(text), count = json_array_size(wanted);
     char why[512], got_text[600], *back;
     int32_t *ids, *expected = malloc((count + 1) * sizeof *expected);
@@ -45,8 +45,8 @@ static void check_row(const struct sm_tokenizer *t, const json_t *row, size_t in
     free(expected);
 }
 
-size_t tokenizer_table_check(const struct sm_tokenizer *t, const json_t *rows, unsigned flags)
+size_t tokenizer_table_check(const struct sm_tokenizer *t, const json_t *rows, const char *key, unsigned flags)
 {
-    for (size_t i = 0; i < json_array_size(rows); i++) check_row(t, json_array_get(rows, i), i, flags);
+    for (size_t i = 0; i < json_array_size(rows); i++) check_row(t, json_array_get(rows, i), i, key, flags);
     return json_array_size(rows);
 }

@@ -6,8 +6,8 @@
 
 #include "tokenizer.h"
 
-/* Encodes and decodes every row {"text" or "utf8_hex", "ids", "decoded"} of an array; fails the cmocka test that calls
- * it on the first one that differs. Returns the rows. */
-size_t tokenizer_table_check(const struct sm_tokenizer *t, const json_t *rows, unsigned flags);
+/* Encodes every row {"text", "ids" and others, "decoded"} of an array, with the ids of `key` expected, and decodes what
+ * came out; fails the cmocka test that calls it on the first one that differs. Returns the rows. */
+size_t tokenizer_table_check(const struct sm_tokenizer *t, const json_t *rows, const char *key, unsigned flags);
 
 #endif
