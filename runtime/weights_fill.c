@@ -8,7 +8,6 @@
 #include "dequantise.h"
 #include "embedding.h"
 #include "quant.h"
-#include "weights_fold.h"
 
 /* What a job, or a row of a table, came to. */
 enum outcome { DONE = 0, NOT_FINITE = 1, NO_MEMORY = 2, DOES_NOT_FIT = 4 };
@@ -70,7 +69,7 @@ static enum outcome do_vector(const struct weights_job *job, float *to)
     const size_t each = sm_row_bytes(t->format, 1);
     for (size_t i = 0; i < t->cols; i++) {
         sm_dequantise(&to[i], t->format, (const char *)t->data + ordered_row(i, job->paired) * each, 1);
-        to[i] = (to[i] + job->plus) * job->times;
+        to[i] += job->plus;
     }
     *job->vector = to;
     return DONE;
@@ -102,7 +101,7 @@ static enum outcome do_job(const struct weights_packer *p, struct weights_job *j
     if (!job->weight) return do_vector(job, (float *)(void *)to);
     const struct sm_layout *layout = job->weight->variant->layout;
     job->weight->data = to;
-    if (t->format == job->format && !job->paired && job->times == 1) {
+    if (t->format == job->format && !job->paired) {
         layout->pack(to, t->data, t->rows, t->cols);
         return DONE;
     }
@@ -112,7 +111,6 @@ static enum outcome do_job(const struct weights_packer *p, struct weights_job *j
     const enum outcome outcome = t->format != job->format && job->format == SM_FORMAT_F32
                                      ? dequantise_rows(p, job, (float *)(void *)rows)
                                      : convert_rows(job, rows, row);
-    if (job->times != 1) fold_rows(job->format, rows, t->rows, t->cols, job->times);
     if (outcome == DONE) layout->pack(to, rows, t->rows, t->cols);
     free(rows);
     return outcome;
