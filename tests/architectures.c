@@ -24,6 +24,12 @@ static const char *level(size_t i, uint32_t *features)
     return name && (*features & ~sm_cpu_features()) == 0 ? name : NULL;
 }
 
+/* How many ways to run a source: an older config.json gives the very same model. */
+static size_t ways(const struct tiny_source *s)
+{
+    return s->config ? 1 : 4;
+}
+
 /* Fails unless the difference is within the tolerance of logits, scaled by the spread of what is compared. */
 static void within(const struct tiny *t, const char *what, size_t which, const float *got, const float *wanted,
                    size_t count)
@@ -52,7 +58,7 @@ static void test_full(void **state)
             logits = golden_floats(&gguf, s->logits, 2, NULL);
         }
         for (size_t i = 0; level(i, &features); i++)
-            for (size_t way = 0; way < 4; way++) {
+            for (size_t way = 0; way < ways(s); way++) {
                 const struct sm_session_options o = {
                     .max_seq = way & 2 ? 100 : t.full_count + 1, .kv = SM_KV_F32, .threads = 1 + way % 2};
                 const double off =
@@ -179,14 +185,14 @@ static void test_turns(void **state)
         tiny_open(&t, s->model);
         tiny_load(&l, s);
         for (size_t i = 0; level(i, &features); i++)
-            for (size_t way = 0; way < 8; way++) {
+            for (size_t way = 0; way < ways(s); way++) {
                 struct tiny_run r;
-                const struct sm_session_options o = {.max_seq = way & 4 ? 99 : 48,
+                const struct sm_session_options o = {.max_seq = way & 2 ? 99 : 48,
                                                      .kv = SM_KV_F32,
                                                      .threads = 1 + way % 2,
-                                                     .append_buckets = {way & 2 ? 7 : 17, 1},
-                                                     .append_bucket_count = i == 1 ? 0 : 2,
-                                                     .short_sliding = (way + i) % 3 == 0};
+                                                     .append_buckets = {way == 1 ? 7 : 17, 1},
+                                                     .append_bucket_count = way == 3 ? 0 : 2,
+                                                     .short_sliding = (way + i) % 3 == 1};
                 tiny_run_open(&r, l.model, features, &o);
                 run_turns(&t, r.session, way & 1 ? SM_PAD_LEFT : SM_PAD_RIGHT);
                 check_cache(&t, &t.golden, "cache", r.session);
