@@ -13,7 +13,8 @@
 static const struct {
     const char *name;
     size_t bytes;
-} types[SM_KV_TYPES] = {[SM_KV_F32] = {"f32", 4}, [SM_KV_F16] = {"f16", 2}, [SM_KV_I8] = {"i8", 1}};
+} types[SM_KV_TYPES] = {
+    [SM_KV_F32] = {"f32", 4}, [SM_KV_F16] = {"f16", 2}, [SM_KV_I8] = {"i8", 1}, [SM_KV_I16] = {"i16", 2}};
 
 const char *sm_kv_name(enum sm_kv_type type)
 {
@@ -53,7 +54,9 @@ static size_t place(struct sm_cache *c, const struct sm_model_shape *shape, char
         *to = (struct sm_layer_cache){.kv_heads = a->kv_heads, .head_dim = a->head_dim};
         if (a->kv_source != l) continue;
         const size_t bytes = a->kv_heads * slots * a->head_dim * types[c->type].bytes;
-        const size_t scales = c->type == SM_KV_I8 ? a->kv_heads * slots * sizeof(float) : 0;
+        const size_t scales = c->type == SM_KV_I8    ? a->kv_heads * slots * sizeof(float)
+                              : c->type == SM_KV_I16 ? sizeof(float)
+                                                     : 0;
         to->k = take(base, &used, bytes);
         to->v = take(base, &used, bytes);
         if (!scales) continue;
@@ -90,6 +93,8 @@ int sm_cache_create(struct sm_cache **cache, const struct sm_model_shape *shape,
     (void)place(c, shape, c->memory);
     (void)madvise(c->memory, c->bytes, MADV_HUGEPAGE); /* read whole by every token */
     memset(c->memory, 0, c->bytes);                    /* the pages are there before anything is timed */
+    for (size_t l = 0; type == SM_KV_I16 && l < c->layers; l++)
+        if (c->layer[l].k) *c->layer[l].k_scale = *c->layer[l].v_scale = 1;
     *cache = c;
     return 0;
 }
@@ -102,6 +107,22 @@ void sm_cache_destroy(struct sm_cache *c)
     free(c);
 }
 
+int sm_cache_set_scales(struct sm_cache *c, const float (*scale)[2], char *why, size_t why_bytes)
+{
+    for (size_t l = 0; l < c->layers; l++) {
+        if (!c->layer[l].k) continue;
+        for (int values = 0; values <= 1; values++)
+            if (!(scale[l][values] >= 0x1p-100f && scale[l][values] <= 0x1p100f)) {
+                snprintf(why, why_bytes, "scaling a cache in i16: the scale of the %s of layer %zu is %g",
+                         values ? "values" : "keys", l, (double)scale[l][values]);
+                return -1;
+            }
+        *c->layer[l].k_scale = scale[l][0];
+        *c->layer[l].v_scale = scale[l][1];
+    }
+    return 0;
+}
+
 void sm_cache_clear(struct sm_cache *c, size_t from)
 {
     const size_t slots = c->max_seq - 1, count = c->used > from ? c->used - from : 0;
@@ -112,7 +133,7 @@ void sm_cache_clear(struct sm_cache *c, size_t from)
         for (size_t g = 0; g < a->kv_heads; g++) {
             memset((char *)a->k + (g * slots + from) * row, 0, count * row);
             memset((char *)a->v + (g * slots + from) * row, 0, count * row);
-            if (!a->k_scale) continue;
+            if (c->type != SM_KV_I8) continue;
             memset(a->k_scale + g * slots + from, 0, count * sizeof(float));
             memset(a->v_scale + g * slots + from, 0, count * sizeof(float));
         }
@@ -132,6 +153,7 @@ void sm_cache_read(const struct sm_cache *c, size_t layer, int values, size_t sl
             float *to = &out[g * a->head_dim + i];
             switch (c->type) {
             case SM_KV_F16: *to = sm_f16_to_f32(((const uint16_t *)data)[at]); break;
+            case SM_KV_I16: *to = (float)((const int16_t *)data)[at] * *scale; break;
             case SM_KV_I8: *to = (float)((const int8_t *)data)[at] * scale[g * slots + slot]; break;
             default: *to = ((const float *)data)[at]; break;
             }

@@ -1,7 +1,8 @@
 /* cache.h - the static cache of keys and values: max_seq - 1 slots a layer, shared by the plans of a model.
  *
  * K and V of a layer are [kv_heads][max_seq - 1][head_dim] in the KV type; i8 has a float scale for every slot and
- * KV head (cache_write.h). Valid tokens are a compact prefix of the slots. Keys are rotated, and not scaled. */
+ * KV head, i16 one for all keys and one for all values of a layer (cache_write.h). Valid tokens are a compact prefix of
+ * the slots. Keys are rotated, and not scaled unless the attention scale is folded into them (weights.h). */
 #ifndef SM_CACHE_H
 #define SM_CACHE_H
 
@@ -11,16 +12,16 @@
 
 #define SM_MAX_SEQ 131072
 
-enum sm_kv_type { SM_KV_F32, SM_KV_F16, SM_KV_I8, SM_KV_TYPES };
+enum sm_kv_type { SM_KV_F32, SM_KV_F16, SM_KV_I8, SM_KV_I16, SM_KV_TYPES };
 
-/* "f32", "f16", "i8"; 0 or -1. */
+/* "f32", "f16", "i8", "i16"; 0 or -1. */
 const char *sm_kv_name(enum sm_kv_type type);
 int sm_kv_named(const char *name, enum sm_kv_type *type);
 size_t sm_kv_element_bytes(enum sm_kv_type type);
 
 struct sm_layer_cache {
     void *k, *v;              /* NULL for a layer that uses another layer's */
-    float *k_scale, *v_scale; /* i8 only */
+    float *k_scale, *v_scale; /* i8: [kv_heads][max_seq - 1]; i16: one each; else NULL */
     size_t kv_heads, head_dim;
 };
 
@@ -33,10 +34,14 @@ struct sm_cache {
     void *memory;
 };
 
-/* All zero. 0 on success; -1 and a sentence. */
+/* All zero, but scales of i16, which are 1. 0 on success; -1 and a sentence. */
 int sm_cache_create(struct sm_cache **cache, const struct sm_model_shape *shape, size_t max_seq, enum sm_kv_type type,
                     char *why, size_t why_bytes);
 void sm_cache_destroy(struct sm_cache *cache);
+
+/* i16: the scales of each layer's keys and values, max |x| / 32767 of a calibration; those of layers that use another
+ * layer's are not looked at. Before anything is written: slots keep what they hold. 0, or -1 and a sentence. */
+int sm_cache_set_scales(struct sm_cache *cache, const float (*scale)[2], char *why, size_t why_bytes);
 
 /* Zeroes the slots [from, used) and sets `used` to `from`. */
 void sm_cache_clear(struct sm_cache *cache, size_t from);

@@ -71,12 +71,13 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
     const struct plan_now *now = &o->now[a->kv_source];
     const size_t rows = b->options->rows, past = mask->past, slots = b->options->max_seq - 1;
     const size_t stride = slots * a->head_dim, now_stride = rows * a->head_dim;
+    const size_t scale_stride = b->cache->type == SM_KV_I8 ? slots : 0; /* 0: one scale for all slots, or none */
     const struct sm_attention args = {.out = o->mixed,
                                       .out_stride = a->heads * a->head_dim,
                                       .q = o->q,
                                       .q_stride = a->heads * a->head_dim,
-                                      .k_past = {c->k, c->k_scale, stride, slots},
-                                      .v_past = {c->v, c->v_scale, stride, slots},
+                                      .k_past = {c->k, c->k_scale, stride, scale_stride},
+                                      .v_past = {c->v, c->v_scale, stride, scale_stride},
                                       .k_now = {now->k, c->k_scale ? now->k_scale : NULL, now_stride, rows},
                                       .v_now = {now->v, c->k_scale ? now->v_scale : NULL, now_stride, rows},
                                       .mask = mask->mask,
@@ -87,7 +88,7 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
                                       .head_dim = a->head_dim,
                                       .past = past,
                                       .now = rows,
-                                      .scale = a->attention_scale,
+                                      .scale = b->weights->layer[l].score_scale,
                                       .softcap = a->attention_softcap};
     const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)rows,
                                     [SM_ATTENTION_MAX_SEQ] = (int64_t)(past + rows),

@@ -33,7 +33,7 @@ static struct sm_kv kv_from(const struct sm_kv *all, size_t slot, size_t slot_by
 {
     struct sm_kv from = *all;
     from.data = (const char *)all->data + slot * slot_bytes;
-    if (all->scale) from.scale = all->scale + slot;
+    if (all->scale && all->scale_stride) from.scale = all->scale + slot; /* a stride of 0: one for all slots */
     return from;
 }
 

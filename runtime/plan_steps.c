@@ -178,6 +178,10 @@ static void reserve_now(struct plan_builder *b, struct plan_operands *o, const s
         const bool donor = kind == SM_LAYER_FULL_DONOR || kind == SM_LAYER_SLIDING_DONOR;
         const struct sm_layer_shape *a = &s->layer[l];
         o->now[l] = donor ? take_now(b, a->kv_heads * a->head_dim, a->kv_heads) : shared;
+        if (b->cache->type == SM_KV_I16) { /* one scale for the cache and the call's own rows */
+            o->now[l].k_scale = b->cache->layer[a->kv_source].k_scale;
+            o->now[l].v_scale = b->cache->layer[a->kv_source].v_scale;
+        }
     }
 }
 

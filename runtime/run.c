@@ -131,6 +131,30 @@ static int make_plans(struct sm_session *s, char *why, size_t why_bytes)
     return 0;
 }
 
+/* Heads of synthetic weights stay well within 32, with norms of their own within sqrt(head_dim). */
+#define SYNTHETIC_KV_MOST 32
+
+static int set_kv_scales(struct sm_session *s, char *why, size_t why_bytes)
+{
+    const struct sm_model *m = s->weights->model;
+    const float(*given)[2] = s->options.kv_scales;
+    float scale[SM_SHAPE_MAX_LAYERS][2];
+    if (s->options.kv != SM_KV_I16) return 0;
+    if (!given && !m->synthetic) {
+        snprintf(why, why_bytes,
+                 "making a session with keys and values in i16: their static scales are not known; slotmark scales "
+                 "MODEL finds them with a text");
+        return -1;
+    }
+    for (size_t l = 0; l < m->shape.layers; l++) {
+        const float folded = s->weights->choice.scale_in == SM_SCALE_IN_K ? m->shape.layer[l].attention_scale : 1;
+        scale[l][0] = folded * (given ? given[l][0] : SYNTHETIC_KV_MOST / 32767.0f);
+        scale[l][1] = given ? given[l][1] : SYNTHETIC_KV_MOST / 32767.0f;
+    }
+    s->options.kv_scales = NULL; /* the caller's, and copied now */
+    return sm_cache_set_scales(s->cache, (const float(*)[2])scale, why, why_bytes);
+}
+
 int sm_session_create(struct sm_session **session, const struct sm_weights *weights,
                       const struct sm_session_options *options, char *why, size_t why_bytes)
 {
@@ -142,6 +166,7 @@ int sm_session_create(struct sm_session **session, const struct sm_weights *weig
     s->weights = weights;
     s->options = *options;
     if (sm_cache_create(&s->cache, &weights->model->shape, options->max_seq, options->kv, why, why_bytes) ||
+        set_kv_scales(s, why, why_bytes) ||
         sm_positions_create(&s->positions, weights->model, options->max_seq, why, why_bytes) ||
         make_plans(s, why, why_bytes)) {
         sm_session_destroy(s);

@@ -9,6 +9,7 @@
 #include "cpu.h"
 #include "dequantise.h"
 #include "weights_fill.h"
+#include "weights_fold.h"
 
 #define ALIGN 64
 #define FORMATS (SM_FORMAT_Q6_K + 1)
@@ -96,7 +97,8 @@ static int add_vector(struct weights_packer *p, const struct sm_tensor *from, si
         snprintf(p->why, p->why_bytes, "packing weights: a norm or bias is stored as %s", sm_format_name(from->format));
         return -1;
     }
-    p->jobs[p->count++] = (struct weights_job){.from = from, .vector = to, .paired = paired, .offset = p->bytes};
+    p->jobs[p->count++] =
+        (struct weights_job){.from = from, .vector = to, .paired = paired, .times = 1, .offset = p->bytes};
     reserve(p, from->cols * sizeof(float));
     return 0;
 }
@@ -124,8 +126,8 @@ static int add_matrix(struct weights_packer *p, const struct sm_tensor *from, co
                              .bytes = v->layout->packed_bytes(from->rows, from->cols),
                              .out = from->rows,
                              .in = from->cols};
-    p->jobs[p->count++] =
-        (struct weights_job){.from = from, .weight = to, .format = packed, .paired = paired, .offset = p->bytes};
+    p->jobs[p->count++] = (struct weights_job){
+        .from = from, .weight = to, .format = packed, .paired = paired, .times = 1, .offset = p->bytes};
     reserve(p, to->bytes);
     return bias ? add_vector(p, bias, paired, &to->bias) : 0;
 }
@@ -155,12 +157,24 @@ static int add_layer_matrices(struct weights_packer *p, const struct sm_tensor *
     return 0;
 }
 
+/* Has the jobs of layer i, from `first` on, fold the attention scale into what they make. */
+static int fold_scale(struct weights_packer *p, size_t i, size_t first)
+{
+    const struct sm_model *m = p->weights->model;
+    const enum sm_scale_in in = p->weights->choice.scale_in;
+    if (fold_check(m, i, in, p->why, p->why_bytes)) return -1;
+    p->weights->layer[i].score_scale = in == SM_SCALE_IN_SCORES ? m->shape.layer[i].attention_scale : 1;
+    for (size_t j = first; j < p->count; j++)
+        p->jobs[j].times = fold_factor(m, i, in, (enum sm_layer_tensor)(p->jobs[j].from - m->layer[i].tensor));
+    return 0;
+}
+
 static int add_layer(struct weights_packer *p, size_t i)
 {
     const struct sm_model *m = p->weights->model;
     const struct sm_tensor *t = m->layer[i].tensor;
     struct sm_layer_weights *w = &p->weights->layer[i];
-    const size_t paired = m->paired_rows ? m->shape.layer[i].head_dim : 0;
+    const size_t paired = m->paired_rows ? m->shape.layer[i].head_dim : 0, first = p->count;
     return add_layer_matrices(p, t, paired, w) || add_norm(p, &t[SM_TENSOR_ATTN_NORM], 0, &w->attn_norm) ||
            add_norm(p, &t[SM_TENSOR_FFN_NORM], 0, &w->ffn_norm) ||
            add_norm(p, &t[SM_TENSOR_Q_NORM], paired, &w->q_norm) ||
@@ -168,7 +182,7 @@ static int add_layer(struct weights_packer *p, size_t i)
            add_norm(p, &t[SM_TENSOR_POST_ATTN_NORM], 0, &w->post_attn_norm) ||
            add_norm(p, &t[SM_TENSOR_POST_FFN_NORM], 0, &w->post_ffn_norm) ||
            add_norm(p, &t[SM_TENSOR_PER_LAYER_POST_NORM], 0, &w->per_layer_post_norm) ||
-           add_vector(p, &t[SM_TENSOR_LAYER_SCALAR], 0, &w->scalar);
+           add_vector(p, &t[SM_TENSOR_LAYER_SCALAR], 0, &w->scalar) || fold_scale(p, i, first);
 }
 
 /* A table whose rows are gathered: the model's own, unless no kernel reads its format. */
@@ -221,7 +235,8 @@ static int copy_choice(struct sm_weights *w, const struct sm_choice *choice, cha
         forced[i].variant = strcpy(text, choice->forced[i].variant);
         text += strlen(text) + 1;
     }
-    w->choice = (struct sm_choice){choice->features, forced, choice->forced_count};
+    w->choice = *choice;
+    w->choice.forced = forced;
     return 0;
 }
 

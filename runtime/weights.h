@@ -18,11 +18,22 @@ struct sm_forced {
     const char *family, *variant;
 };
 
-/* How variants are chosen: the best one that `features` can run, unless the family is forced. */
+/* Where the scale of attention is applied: on the scores at each call, or beforehand on the copy of q_proj or k_proj
+ * (weight and bias; on the norm of its heads where it has one, which would undo the other) that the weights hold. In k,
+ * cached keys come out scaled. Scales of quantised blocks are half floats: exact in them when the scale is a power of
+ * two, 1/8 for a head_dim of 64, else rounded by up to 2^-11. */
+enum sm_scale_in { SM_SCALE_IN_SCORES, SM_SCALE_IN_Q, SM_SCALE_IN_K, SM_SCALE_INS };
+
+/* "scores", "q", "k"; 0 or -1. */
+const char *sm_scale_in_name(enum sm_scale_in in);
+int sm_scale_in_named(const char *name, enum sm_scale_in *in);
+
+/* What a model's owner may choose. Variants: the best one that `features` can run, unless the family is forced. */
 struct sm_choice {
     uint32_t features; /* sm_cpu_features() as a rule */
     const struct sm_forced *forced;
     size_t forced_count;
+    enum sm_scale_in scale_in;
 };
 
 /* The variant of that family for that format (SM_FORMAT_NONE: it has none), or NULL and a sentence. */
@@ -45,6 +56,7 @@ struct sm_layer_weights {
     struct sm_weight q, k, v, o, gate, up, down, per_layer_gate, per_layer_projection;
     const float *attn_norm, *ffn_norm, *q_norm, *k_norm, *post_attn_norm, *post_ffn_norm, *per_layer_post_norm;
     const float *scalar; /* one */
+    float score_scale;   /* what is left for the scores: the layer's attention_scale, or 1 */
 };
 
 /* Matrices and tables of one format that were made into another. */

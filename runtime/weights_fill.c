@@ -8,6 +8,7 @@
 #include "dequantise.h"
 #include "embedding.h"
 #include "quant.h"
+#include "weights_fold.h"
 
 /* What a job, or a row of a table, came to. */
 enum outcome { DONE = 0, NOT_FINITE = 1, NO_MEMORY = 2, DOES_NOT_FIT = 4 };
@@ -69,7 +70,7 @@ static enum outcome do_vector(const struct weights_job *job, float *to)
     const size_t each = sm_row_bytes(t->format, 1);
     for (size_t i = 0; i < t->cols; i++) {
         sm_dequantise(&to[i], t->format, (const char *)t->data + ordered_row(i, job->paired) * each, 1);
-        to[i] += job->plus;
+        to[i] = (to[i] + job->plus) * job->times;
     }
     *job->vector = to;
     return DONE;
@@ -101,7 +102,7 @@ static enum outcome do_job(const struct weights_packer *p, struct weights_job *j
     if (!job->weight) return do_vector(job, (float *)(void *)to);
     const struct sm_layout *layout = job->weight->variant->layout;
     job->weight->data = to;
-    if (t->format == job->format && !job->paired) {
+    if (t->format == job->format && !job->paired && job->times == 1) {
         layout->pack(to, t->data, t->rows, t->cols);
         return DONE;
     }
@@ -111,6 +112,7 @@ static enum outcome do_job(const struct weights_packer *p, struct weights_job *j
     const enum outcome outcome = t->format != job->format && job->format == SM_FORMAT_F32
                                      ? dequantise_rows(p, job, (float *)(void *)rows)
                                      : convert_rows(job, rows, row);
+    if (job->times != 1) fold_rows(job->format, rows, t->rows, t->cols, job->times);
     if (outcome == DONE) layout->pack(to, rows, t->rows, t->cols);
     free(rows);
     return outcome;

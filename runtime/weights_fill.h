@@ -14,6 +14,7 @@ struct weights_job {
     enum sm_format format; /* what a matrix is packed from */
     size_t paired;         /* rows are pairs inside heads of this many: put them in order. 0: they are in order */
     float plus;            /* added to a vector's elements */
+    float times;           /* multiplies all elements then (weights_fold.h); else 1 */
     size_t offset;
     struct sm_error_sums sums;
 };
