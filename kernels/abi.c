@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cpu.h"
+#include "guard.h"
 
 #define SM_FAMILY(name)                                                                                                \
     extern const struct sm_family sm_family_##name;                                                                    \
@@ -40,6 +41,7 @@ const struct sm_kernels *slotmark_kernels(uint32_t version)
         .families = families,
         .workloads = workloads,
         .cpu_features = sm_cpu_features,
+        .loosen_guards = sm_guarded_loosen,
     };
     return version == SM_ABI_VERSION ? &table : NULL;
 }

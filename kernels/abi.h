@@ -9,7 +9,7 @@
 #include "registry.h"
 #include "workload.h"
 
-#define SM_ABI_VERSION 1u
+#define SM_ABI_VERSION 2u
 
 struct sm_kernels {
     uint32_t version;        /* SM_ABI_VERSION of the object */
@@ -20,6 +20,7 @@ struct sm_kernels {
     const struct sm_family *const *families;
     const struct sm_workload *const *workloads; /* in the same order */
     uint32_t (*cpu_features)(void);
+    void (*loosen_guards)(void); /* guard.h, for the workloads in this object: before operands are made for timing */
 };
 
 /* NULL unless version == SM_ABI_VERSION. The table lives as long as the object is loaded. */

@@ -1,0 +1,115 @@
+#include "arm.h"
+
+#include <errno.h>
+#include <sha256.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "revision.h"
+
+static int is_file(const char *path)
+{
+    struct stat facts;
+    return !stat(path, &facts) && S_ISREG(facts.st_mode);
+}
+
+static int is_folder(const char *path)
+{
+    struct stat facts;
+    return !stat(path, &facts) && S_ISDIR(facts.st_mode);
+}
+
+int sm_arm_cache(char *path, size_t bytes)
+{
+    const char *own = getenv("SLOTMARK_CACHE"), *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = -1;
+    if (own && *own)
+        n = snprintf(path, bytes, "%s", own);
+    else if (cache && *cache)
+        n = snprintf(path, bytes, "%s/slotmark", cache);
+    else if (home && *home)
+        n = snprintf(path, bytes, "%s/.cache/slotmark", home);
+    return n > 0 && (size_t)n < bytes ? 0 : -1;
+}
+
+/* The build that this program came from: the folder above the program itself. */
+static int own_build(char *path, size_t bytes)
+{
+    const ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
+    if (n <= 0) return -1;
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash) return -1;
+    *slash = '\0';
+    return 0;
+}
+
+static enum sm_arm_result from_folder(struct sm_arm *arm, const char *folder, char *why, size_t why_bytes)
+{
+    const int n = snprintf(arm->object, sizeof arm->object, "%s/lib/libslotmark-kernels.so", folder);
+    if (n < 0 || (size_t)n >= sizeof arm->object || !is_file(arm->object)) {
+        snprintf(why, why_bytes, "finding the kernels of %s: there is no lib/libslotmark-kernels.so in it", arm->spec);
+        return SM_ARM_BAD;
+    }
+    snprintf(arm->identity, sizeof arm->identity, "%.90s", strcmp(arm->spec, ".") ? arm->spec : "this build");
+    const int m = snprintf(arm->objects, sizeof arm->objects, "%s/kernels/CMakeFiles/slotmark_kernels.dir", folder);
+    if (m < 0 || (size_t)m >= sizeof arm->objects || !is_folder(arm->objects)) arm->objects[0] = '\0';
+    return SM_ARM_OK;
+}
+
+static enum sm_arm_result from_file(struct sm_arm *arm, char *why, size_t why_bytes)
+{
+    if (!is_file(arm->spec)) {
+        snprintf(why, why_bytes, "finding %s: there is no such file", arm->spec);
+        return SM_ARM_BAD;
+    }
+    if (!realpath(arm->spec, arm->object)) {
+        snprintf(why, why_bytes, "finding %s: %s", arm->spec, strerror(errno));
+        return SM_ARM_BAD;
+    }
+    snprintf(arm->identity, sizeof arm->identity, "%.90s", arm->spec);
+    return SM_ARM_OK;
+}
+
+static int split_spec(struct sm_arm *arm, const char *spec, char *why, size_t why_bytes)
+{
+    const char *at = strrchr(spec, '@');
+    if (at && (at[1] == '{' || strchr(at, '/') || !at[1])) at = NULL; /* HEAD@{1}, a path */
+    const size_t length = at ? (size_t)(at - spec) : strlen(spec);
+    if (!length || length >= sizeof arm->spec || (at && strlen(at + 1) >= sizeof arm->variant)) {
+        snprintf(why, why_bytes, "'%.60s' is no revision, build folder or shared object", spec);
+        return -1;
+    }
+    memcpy(arm->spec, spec, length);
+    if (at) strcpy(arm->variant, at + 1);
+    return 0;
+}
+
+enum sm_arm_result sm_arm_get(struct sm_arm *arm, const char *spec, FILE *out, char *why, size_t why_bytes)
+{
+    *arm = (struct sm_arm){0};
+    if (split_spec(arm, spec, why, why_bytes)) return SM_ARM_BAD;
+    const size_t length = strlen(arm->spec);
+    char folder[SM_ARM_PATH];
+    if (!strcmp(arm->spec, ".")) {
+        if (own_build(folder, sizeof folder)) return SM_ARM_BAD;
+        return from_folder(arm, folder, why, why_bytes);
+    }
+    if (length > 3 && !strcmp(arm->spec + length - 3, ".so")) return from_file(arm, why, why_bytes);
+    if (is_folder(arm->spec) && realpath(arm->spec, folder)) {
+        char object[SM_ARM_PATH + 64];
+        snprintf(object, sizeof object, "%s/lib/libslotmark-kernels.so", folder);
+        if (is_file(object) || strchr(arm->spec, '/')) return from_folder(arm, folder, why, why_bytes);
+    }
+    return sm_revision_get(arm, out, why, why_bytes);
+}
+
+int sm_arm_code(const struct sm_arm *arm, const char *family, const char *variant, char hash[65])
+{
+    char path[SM_ARM_PATH + 160];
+    const int n = snprintf(path, sizeof path, "%s/%s/%s.c.o", arm->objects, family, variant);
+    if (!arm->objects[0] || n < 0 || (size_t)n >= sizeof path || !is_file(path)) return -1;
+    return SHA256File(path, hash) ? 0 : -1;
+}

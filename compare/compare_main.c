@@ -1,0 +1,308 @@
+/* slotmark compare, gate and variants: two sides, their kernels in pairs, one verdict each. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "arguments.h"
+#include "compare.h"
+#include "duet.h"
+#include "report.h"
+
+enum { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MARKDOWN, FORM_JUNIT };
+static const char *const forms[] = {"text", "json", "csv", "md", "junit", NULL};
+static const char *const fail_on[] = {"proven", "not-excluded", "never", NULL};
+
+struct wish {
+    const char *command;
+    int form, fail_on;
+    const char *file, *glob;
+    struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
+    double budget, slice, tolerance_percent, floor_percent, confidence, discovery_percent;
+    int64_t seed, pairs, threads;
+    bool thorough, allow_removed, everything, quiet;
+};
+
+static void standard(struct wish *w, const char *command)
+{
+    *w = (struct wish){.command = command,
+                       .budget = 300,
+                       .slice = 200e-6,
+                       .tolerance_percent = 1,
+                       .floor_percent = 0.25,
+                       .confidence = 95,
+                       .discovery_percent = 5,
+                       .pairs = 50,
+                       .threads = 1,
+                       .seed = -1};
+}
+
+/* Files that differ only in their number: nothing about a path may favour an arm. */
+struct copies {
+    char folder[64];
+    char path[3][80];
+    const char *object[3];
+};
+
+static int copy_file(const char *from, const char *to)
+{
+    struct stat facts;
+    const int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    int bad = in < 0 || out < 0 || fstat(in, &facts);
+    off_t left = bad ? 0 : facts.st_size;
+    char *buffer = malloc(1 << 16);
+    while (!bad && buffer && left > 0) {
+        const ssize_t n = read(in, buffer, 1 << 16);
+        if (n <= 0 || write(out, buffer, (size_t)n) != n) bad = 1;
+        left -= n;
+    }
+    bad |= !buffer;
+    free(buffer);
+    if (in >= 0) close(in);
+    if (out >= 0) bad |= close(out);
+    return bad ? -1 : 0;
+}
+
+static void remove_copies(struct copies *c)
+{
+    for (int i = 0; i < 3; i++)
+        if (c->path[i][0]) unlink(c->path[i]);
+    if (c->folder[0]) rmdir(c->folder);
+}
+
+static int make_copies(struct copies *c, const struct sm_arm arm[2], char *why, size_t why_bytes)
+{
+    const char *place = getenv("TMPDIR");
+    *c = (struct copies){0};
+    if (!place || !*place || strlen(place) > 30) place = "/tmp";
+    snprintf(c->folder, sizeof c->folder, "%s/slotmark-XXXXXX", place);
+    if (!mkdtemp(c->folder)) {
+        c->folder[0] = '\0';
+        snprintf(why, why_bytes, "copying the builds into %s: %s", place, strerror(errno));
+        return -1;
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
+        c->object[i] = c->path[i];
+        if (copy_file(arm[i == 1].object, c->path[i])) {
+            snprintf(why, why_bytes, "copying %.300s: %s", arm[i == 1].object, strerror(errno));
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int print_report(const struct sm_report *r, const struct wish *w, FILE *out)
+{
+    switch (w->form) {
+    case FORM_JSON: return sm_report_json(r, out);
+    case FORM_CSV: sm_report_csv(r, out); break;
+    case FORM_MARKDOWN: sm_report_markdown(r, out); break;
+    case FORM_JUNIT: sm_report_junit(r, out); break;
+    default: sm_report_text(r, out);
+    }
+    return ferror(out) ? -1 : 0;
+}
+
+/* One base against one other: the exit code, or -1 and a sentence for 2. */
+static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const char *const object[3],
+                        const struct sm_loaded loaded[2], FILE *out, char *why, size_t why_bytes)
+{
+    const struct sm_pairing_axis axes[] = {{"rows", &w->rows},         {"max_seq", &w->max_seq},
+                                           {"head_dim", &w->head_dim}, {"out", &w->out},
+                                           {"in", &w->in},             {"cols", &w->cols},
+                                           {"heads", &w->heads},       {"kv_heads", &w->kv_heads},
+                                           {"valid", &w->valid},       {"window", &w->window},
+                                           {NULL, NULL}};
+    const struct sm_pairing_options pairing_options = {w->glob, axes, (size_t)w->threads};
+    const struct sm_rounds_options options = {.seed = (uint64_t)w->seed,
+                                              .budget_s = w->budget,
+                                              .tolerance = w->tolerance_percent / 100,
+                                              .floor = w->floor_percent / 100,
+                                              .alpha = w->confidence == 99 ? 0.01 : 0.05,
+                                              .discovery = w->discovery_percent / 100,
+                                              .spending = w->thorough ? SM_SPENDING_THOROUGH : SM_SPENDING_QUICK,
+                                              .slice_s = w->slice,
+                                              .pairs = (size_t)w->pairs,
+                                              .threads = (size_t)w->threads,
+                                              .progress = w->quiet ? NULL : stderr};
+    struct sm_pairing pairing;
+    struct sm_rounds_result result;
+    const int nothing = sm_pairing_make(&pairing, arm, loaded, &pairing_options, why, why_bytes);
+    if (nothing) {
+        sm_pairing_free(&pairing);
+        if (nothing < 0) return -1;
+        fprintf(stderr, "slotmark %s: %s\n", w->command, why);
+        return SM_EXIT_NOTHING;
+    }
+    int code = -1;
+    if (!sm_rounds_run(&pairing, object, &options, &result, why, why_bytes)) {
+        const struct sm_report report = {.command = w->command,
+                                         .arm = arm,
+                                         .pairing = &pairing,
+                                         .options = &options,
+                                         .result = &result,
+                                         .fail_on = (enum sm_fail_on)w->fail_on,
+                                         .gate = !strcmp(w->command, "gate"),
+                                         .allow_removed = w->allow_removed,
+                                         .everything = w->everything};
+        code = sm_report_exit(&report);
+        if (print_report(&report, w, out)) {
+            snprintf(why, why_bytes, "writing the report: %s", strerror(errno));
+            code = -1;
+        }
+    }
+    sm_pairing_free(&pairing);
+    return code;
+}
+
+static int compare_specs(const struct wish *w, const char *base, const char *other, FILE *out)
+{
+    struct sm_arm arm[2];
+    struct sm_loaded loaded[2] = {{0}, {0}};
+    struct copies copies = {0};
+    const char *spec[2] = {base, other};
+    char why[512] = "";
+    int code = SM_EXIT_USAGE;
+    for (int i = 0; i < 2; i++) {
+        const enum sm_arm_result found = sm_arm_get(&arm[i], spec[i], w->quiet ? NULL : stderr, why, sizeof why);
+        if (found == SM_ARM_OK) continue;
+        fprintf(stderr, "slotmark %s: %s\n", w->command, why);
+        return found == SM_ARM_UNBUILT ? SM_EXIT_FAILED : SM_EXIT_USAGE;
+    }
+    if (!make_copies(&copies, arm, why, sizeof why)) {
+        if (sm_kernels_load(&loaded[0], copies.object[0], why, sizeof why) ||
+            sm_kernels_load(&loaded[1], copies.object[1], why, sizeof why))
+            code = SM_EXIT_REFUSED;
+        else
+            code = compare_arms(w, arm, copies.object, loaded, out, why, sizeof why);
+    }
+    if (code < 0 || (code && *why && code != SM_EXIT_NOTHING)) fprintf(stderr, "slotmark %s: %s\n", w->command, why);
+    sm_kernels_unload(&loaded[0]);
+    sm_kernels_unload(&loaded[1]);
+    remove_copies(&copies);
+    return code < 0 ? SM_EXIT_USAGE : code;
+}
+
+static const char *refusal(struct wish *w)
+{
+    if (w->threads < 1 || w->threads > 256) return "--threads must be 1 to 256";
+    if (w->pairs < 9 || w->pairs > SM_DUET_PAIRS_MOST) return "--pairs must be 9 to 200";
+    if (!(w->slice >= 1e-6 && w->slice <= 1)) return "--slice must be 1us to 1s";
+    if (!(w->tolerance_percent > 0 && w->tolerance_percent < 100)) return "--tolerance must be above 0 and below 100";
+    if (!(w->floor_percent > 0 && w->floor_percent < 100)) return "--floor must be above 0 and below 100";
+    if (w->confidence != 95 && w->confidence != 99) return "--confidence must be 95 or 99";
+    if (!(w->discovery_percent > 0 && w->discovery_percent <= 100)) return "--fdr must be above 0 and at most 100";
+    if (w->seed < 0) {
+        uint32_t drawn = 1;
+        if (getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) drawn = (uint32_t)getpid();
+        w->seed = drawn;
+    }
+    return NULL;
+}
+
+/* The others in turn; several of them make several reports, one after the other. */
+static int run_all(const struct wish *w, char **operands, size_t count, bool variants)
+{
+    FILE *out = stdout;
+    int code = 0;
+    if (w->file && !(out = fopen(w->file, "wx"))) {
+        fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
+        return SM_EXIT_USAGE;
+    }
+    char spec[2][300];
+    const char *fallback = "WORKTREE";
+    for (size_t i = 1; i < count || i == 1; i++) {
+        snprintf(spec[0], sizeof spec[0], "%s%s", variants ? ".@" : "", operands[0]);
+        snprintf(spec[1], sizeof spec[1], "%s%s", variants ? ".@" : "", i < count ? operands[i] : fallback);
+        const int this_code = compare_specs(w, spec[0], spec[1], out);
+        if (this_code && !code) code = this_code;
+        if (this_code == SM_EXIT_INTERRUPTED) break;
+    }
+    if (w->file && fclose(out)) {
+        fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
+        code = SM_EXIT_USAGE;
+    }
+    return code;
+}
+
+static int run_command(const char *command, int argc, char **argv, const char *usage, const char *summary,
+                       const char *example, size_t least, size_t most)
+{
+    struct wish w;
+    struct sm_arguments_rest rest;
+    char why[512];
+    standard(&w, command);
+    const struct sm_argument options[] = {
+        {"bench", 0, SM_ARGUMENT_STRING, &w.glob, NULL, "GLOB", "family or family/variant (default: all but ref)"},
+        {"rows", 0, SM_ARGUMENT_LIST, &w.rows, NULL, "LIST", "of families that have rows; so are the next ones"},
+        {"max-seq", 0, SM_ARGUMENT_LIST, &w.max_seq, NULL, "LIST", "cache lengths"},
+        {"head-dim", 0, SM_ARGUMENT_LIST, &w.head_dim, NULL, "LIST", "head dimensions"},
+        {"heads", 0, SM_ARGUMENT_LIST, &w.heads, NULL, "LIST", "query heads"},
+        {"kv-heads", 0, SM_ARGUMENT_LIST, &w.kv_heads, NULL, "LIST", "KV heads"},
+        {"valid", 0, SM_ARGUMENT_LIST, &w.valid, NULL, "LIST", "valid slots"},
+        {"window", 0, SM_ARGUMENT_LIST, &w.window, NULL, "LIST", "sliding windows"},
+        {"matmul-out", 0, SM_ARGUMENT_LIST, &w.out, NULL, "LIST", "output channels"},
+        {"matmul-in", 0, SM_ARGUMENT_LIST, &w.in, NULL, "LIST", "input channels"},
+        {"cols", 0, SM_ARGUMENT_LIST, &w.cols, NULL, "LIST", "columns of softcap, norms, ..."},
+        {"threads", 0, SM_ARGUMENT_INTEGER, &w.threads, NULL, "N", "of the team that runs a kernel (default 1)"},
+        {"budget", 0, SM_ARGUMENT_DURATION, &w.budget, NULL, "TIME", "of all launches (default 5m; 0: none)"},
+        {"tolerance", 0, SM_ARGUMENT_NUMBER, &w.tolerance_percent, NULL, "%", "changes within are accepted (default 1)"},
+        {"floor", 0, SM_ARGUMENT_NUMBER, &w.floor_percent, NULL, "%", "smaller changes are never claimed (0.25)"},
+        {"confidence", 0, SM_ARGUMENT_NUMBER, &w.confidence, NULL, "%", "of each interval: 95 (default) or 99"},
+        {"fdr", 0, SM_ARGUMENT_NUMBER, &w.discovery_percent, NULL, "%", "false discovery rate (5; 100: not adjusted)"},
+        {"thorough", 0, SM_ARGUMENT_FLAG, &w.thorough, NULL, NULL, "stop later: finds smaller changes"},
+        {"slice", 0, SM_ARGUMENT_DURATION, &w.slice, NULL, "TIME", "the least of a timed slice (default 200us)"},
+        {"pairs", 0, SM_ARGUMENT_INTEGER, &w.pairs, NULL, "N", "of slices in a launch (default 50)"},
+        {"seed", 0, SM_ARGUMENT_INTEGER, &w.seed, NULL, "N", "of orders and operands (default: drawn, and printed)"},
+        {"fail-on", 0, SM_ARGUMENT_CHOICE, &w.fail_on, fail_on, "WHAT", "gate: proven (default), not-excluded, never"},
+        {"allow-removed", 0, SM_ARGUMENT_FLAG, &w.allow_removed, NULL, NULL, "gate: kernels may disappear"},
+        {"all", 0, SM_ARGUMENT_FLAG, &w.everything, NULL, NULL, "list identical and added kernels too"},
+        {"quiet", 0, SM_ARGUMENT_FLAG, &w.quiet, NULL, NULL, "no progress"},
+        {"output", 'o', SM_ARGUMENT_CHOICE, &w.form, forms, "FORM", "text (default), json, csv, md, junit"},
+        {"file", 0, SM_ARGUMENT_STRING, &w.file, NULL, "FILE", "write the report there; it must not exist"},
+        SM_ARGUMENTS_END,
+    };
+    const struct sm_arguments spec = {command, usage, summary, options, example, least, most, false};
+    switch (sm_arguments_parse(&spec, argc, argv, &rest, why, sizeof why)) {
+    case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
+    case SM_ARGUMENTS_BAD: fprintf(stderr, "slotmark %s: %s\n", command, why); return SM_EXIT_USAGE;
+    case SM_ARGUMENTS_OK: break;
+    }
+    const char *wrong = refusal(&w);
+    if (wrong) {
+        fprintf(stderr, "slotmark %s: %s\n", command, wrong);
+        return SM_EXIT_USAGE;
+    }
+    return run_all(&w, rest.operands, rest.operand_count, !strcmp(command, "variants"));
+}
+
+#define SIDES                                                                                                          \
+    "A side is a git revision, WORKTREE (the files as they are), a build folder, a .so of kernels, or . (this\n"       \
+    "build); each may take @VARIANT. Revisions are built in a cache; your checkout is not touched."
+
+int compare_main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], SM_DUET_WORD)) return sm_duet_child(argc - 2, argv + 2);
+    return run_command("compare", argc, argv, "[OPTION]... BASE [OTHER...]",
+                       "Says which of two builds is faster, kernel by kernel, and how sure that is.\n" SIDES,
+                       "slotmark compare HEAD~1 --bench 'matmul_*' --rows 1,32", 1, 16);
+}
+
+int gate_main(int argc, char **argv)
+{
+    return run_command("gate", argc, argv, "[OPTION]... BASE [HEAD]",
+                       "compare with an exit code for CI: 0 fine, 1 slower beyond the tolerance (proved), 3 build or\n"
+                       "answer wrong, 4 not excluded, 5 not comparable, 6 nothing matched or removed, 7 too noisy.\n" SIDES,
+                       "slotmark gate main WORKTREE -o md", 1, 2);
+}
+
+int variants_main(int argc, char **argv)
+{
+    return run_command("variants", argc, argv, "[OPTION]... VARIANT OTHER...",
+                       "Compares variants of this build with each other, by name, in every family that has both.",
+                       "slotmark variants literal_avx2 skip_avx2 --bench 'attention_*' --max-seq 1024 --valid 200", 2, 16);
+}

@@ -1,0 +1,75 @@
+/* pairing.h - what can be compared between two builds: each kernel at each shape, found in both by name. */
+#ifndef SM_PAIRING_H
+#define SM_PAIRING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arguments.h"
+#include "arm.h"
+#include "kernels_load.h"
+#include "looks.h"
+
+/* The words of comparison: 6.2. */
+enum sm_verdict {
+    SM_VERDICT_OPEN, /* not yet decided; never the last word */
+    SM_VERDICT_IDENTICAL,
+    SM_VERDICT_SAME,
+    SM_VERDICT_FASTER,
+    SM_VERDICT_SLOWER,
+    SM_VERDICT_FASTER_WITHIN, /* proved, within the tolerance */
+    SM_VERDICT_SLOWER_WITHIN,
+    SM_VERDICT_INCONCLUSIVE,
+    SM_VERDICT_ADDED,
+    SM_VERDICT_REMOVED,
+    SM_VERDICT_FAILED,
+    SM_VERDICT_REFUSED,
+    SM_VERDICTS
+};
+const char *sm_verdict_word(enum sm_verdict verdict);
+
+#define SM_LAUNCHES_MOST 80
+
+struct sm_comparison {
+    char id[200];         /* "matmul_f32/avx2/rows:128,out:2048,in:2048" */
+    const char *family;   /* of the loaded table */
+    char variant[2][64];  /* of A and B: the same unless variants are compared */
+    struct sm_shape shape;
+    size_t dims;
+    bool control;         /* A against a copy of A */
+    enum sm_verdict verdict;
+    char reason[256];     /* of refused, failed; else "" */
+    double d[SM_LAUNCHES_MOST], ns[2][SM_LAUNCHES_MOST];
+    size_t launches, dropped; /* dropped: for a cause that was recorded, never for their time */
+    double p[SM_LOOKS];
+    size_t looks;
+    struct sm_paired estimate; /* of the last look, or of all launches at the end */
+    double p_overall;          /* over the looks */
+    double detectable;         /* of inconclusive ones */
+    double launch_s;           /* of the last launch, for the plan of the rest */
+};
+
+/* Values of an axis for every family that has it. */
+struct sm_pairing_axis {
+    const char *name;
+    const struct sm_list *values;
+};
+
+struct sm_pairing_options {
+    const char *glob;                    /* of "family/variant"; NULL: all but the references */
+    const struct sm_pairing_axis *axes;  /* ended by a name that is NULL; lists that are empty leave the standard */
+    size_t threads;
+};
+
+struct sm_pairing {
+    struct sm_comparison *list;
+    size_t count;
+};
+
+/* Finds them: added and removed ones too, and those of identical code, which need no launch. Arms may name variants:
+ * then only families that have both are taken. 0; 1 and a sentence: nothing matched; -1 and a sentence. */
+int sm_pairing_make(struct sm_pairing *pairing, const struct sm_arm arm[2], const struct sm_loaded loaded[2],
+                    const struct sm_pairing_options *options, char *why, size_t why_bytes);
+void sm_pairing_free(struct sm_pairing *pairing);
+
+#endif

@@ -1,0 +1,10 @@
+/* revision.h - a revision's kernels, built once and kept. Private to arm. */
+#ifndef SM_REVISION_H
+#define SM_REVISION_H
+
+#include "arm.h"
+
+/* Fills identity, object, objects and built of an arm whose spec names a revision or is WORKTREE. */
+enum sm_arm_result sm_revision_get(struct sm_arm *arm, FILE *out, char *why, size_t why_bytes);
+
+#endif

@@ -1,0 +1,175 @@
+#include "rounds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clock.h"
+#include "duet.h"
+#include "progress.h"
+#include "random.h"
+
+#define LAUNCH_LIMIT_S 60.0
+#define CONTROLS_LEAST 2
+#define CONTROLS_MOST 20
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    stop = 1;
+}
+
+struct rounds {
+    struct sm_pairing *pairing;
+    const char *const *object;
+    const struct sm_rounds_options *options;
+    struct sm_rounds_result *result;
+    struct sm_random random;
+    struct sm_progress progress;
+    uint64_t started;
+    size_t *order, compared;
+};
+
+static double elapsed(const struct rounds *r)
+{
+    return 1e-9 * (double)(sm_clock_ns() - r->started);
+}
+
+static bool is_open(const struct sm_comparison *c)
+{
+    return c->verdict == SM_VERDICT_OPEN;
+}
+
+/* A tenth of what is measured, drawn, as comparisons of A with a copy of A. */
+static int add_controls(struct rounds *r)
+{
+    struct sm_pairing *p = r->pairing;
+    size_t open = 0, taken = 0;
+    for (size_t i = 0; i < p->count; i++) open += is_open(&p->list[i]);
+    r->compared = open;
+    size_t wanted = (open + 9) / 10;
+    if (wanted < CONTROLS_LEAST) wanted = CONTROLS_LEAST;
+    if (wanted > CONTROLS_MOST) wanted = CONTROLS_MOST;
+    if (wanted > open) wanted = open;
+    const size_t count = p->count;
+    struct sm_comparison *list = realloc(p->list, (count + wanted + 1) * sizeof *list);
+    if (!list) return -1;
+    p->list = list;
+    for (size_t i = 0, left = open; i < count && taken < wanted; i++) {
+        if (!is_open(&list[i])) continue;
+        if (sm_random_below(&r->random, (uint32_t)left--) >= wanted - taken) continue;
+        struct sm_comparison *c = &list[p->count++];
+        *c = list[i];
+        c->control = true;
+        memcpy(c->variant[1], c->variant[0], sizeof c->variant[1]);
+        taken++;
+    }
+    return 0;
+}
+
+static void shuffle(struct rounds *r, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        const size_t k = sm_random_below(&r->random, (uint32_t)i), t = r->order[i - 1];
+        r->order[i - 1] = r->order[k];
+        r->order[k] = t;
+    }
+}
+
+static void launch(struct rounds *r, struct sm_comparison *c)
+{
+    const struct sm_rounds_options *o = r->options;
+    struct sm_duet_job job = {.object = {r->object[0], r->object[c->control ? 2 : 1]},
+                              .family = c->family,
+                              .variant = {c->variant[0], c->variant[1]},
+                              .shape = c->shape,
+                              .dims = c->dims,
+                              .threads = o->threads,
+                              .slice_s = o->slice_s,
+                              .pairs = o->pairs};
+    struct sm_duet_launch l;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        job.seed = sm_random_u64(&r->random);
+        const uint64_t since = sm_clock_ns();
+        sm_duet_run(&job, LAUNCH_LIMIT_S, &l);
+        c->launch_s = 1e-9 * (double)(sm_clock_ns() - since);
+        r->result->launches++;
+        if (stop) return;
+        if (l.status != SM_DUET_OK) {
+            c->verdict = l.status == SM_DUET_REFUSED ? SM_VERDICT_REFUSED : SM_VERDICT_FAILED;
+            snprintf(c->reason, sizeof c->reason, "%s", l.why);
+            return;
+        }
+        if (!l.migrated) break;
+        c->dropped++; /* for a cause that has nothing to do with its time */
+    }
+    if (l.migrated) return;
+    c->ns[0][c->launches] = l.ns[0];
+    c->ns[1][c->launches] = l.ns[1];
+    c->d[c->launches++] = l.d;
+    if (c->looks < SM_LOOKS && c->launches == sm_look_launches[c->looks] &&
+        sm_rounds_look(c, o, r->compared) != SM_OPEN)
+        c->verdict = SM_VERDICT_SAME; /* closed: sm_rounds_decide says with which word */
+}
+
+static void show(struct rounds *r, size_t round, size_t open)
+{
+    char text[96];
+    const size_t most = sm_look_launches[SM_LOOKS - 1];
+    snprintf(text, sizeof text, "launch %zu of at most %zu, %zu kernels open", round + 1, most, open);
+    /* most end early: what is left is guessed by the pace so far and a third of the launches to come */
+    const double done = elapsed(r), pace = round ? done / (double)round : done;
+    r->progress.total_s = done + pace * (double)(most - round) / 3;
+    sm_progress_show(&r->progress, done, text);
+}
+
+/* One launch of everything that is open. False: nothing is, or time is up. */
+static bool round_of_launches(struct rounds *r, size_t round)
+{
+    size_t open = 0;
+    for (size_t i = 0; i < r->pairing->count; i++)
+        if (is_open(&r->pairing->list[i])) r->order[open++] = i;
+    shuffle(r, open);
+    for (size_t i = 0; i < open; i++) {
+        if (r->options->budget_s > 0 && elapsed(r) > r->options->budget_s) r->result->out_of_time = true;
+        if (r->result->out_of_time || stop) return false;
+        show(r, round, open);
+        launch(r, &r->pairing->list[r->order[i]]);
+    }
+    return open > 0;
+}
+
+int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const struct sm_rounds_options *options,
+                  struct sm_rounds_result *result, char *why, size_t why_bytes)
+{
+    struct rounds r = {.pairing = pairing,
+                       .object = object,
+                       .options = options,
+                       .result = result,
+                       .random = {options->seed},
+                       .started = sm_clock_ns()};
+    struct sigaction act = {.sa_handler = on_signal}, was_int, was_term;
+    *result = (struct sm_rounds_result){0};
+    if (!add_controls(&r)) r.order = malloc((pairing->count + 1) * sizeof *r.order);
+    if (!r.order) {
+        snprintf(why, why_bytes, "comparing: out of memory");
+        return -1;
+    }
+    stop = 0;
+    sigaction(SIGINT, &act, &was_int);
+    sigaction(SIGTERM, &act, &was_term);
+    sm_progress_begin(&r.progress, options->progress, 0);
+    for (size_t k = 0; k < sm_look_launches[SM_LOOKS - 1] && round_of_launches(&r, k); k++) continue;
+    sm_progress_clear(&r.progress);
+    sigaction(SIGINT, &was_int, NULL);
+    sigaction(SIGTERM, &was_term, NULL);
+    result->interrupted = stop;
+    result->seconds = elapsed(&r);
+    sm_rounds_decide(pairing, options, result);
+    free(r.order);
+    return 0;
+}

@@ -1,0 +1,45 @@
+/* rounds.h - rounds of launches until each comparison has its verdict (comparison: 6.4). */
+#ifndef SM_ROUNDS_H
+#define SM_ROUNDS_H
+
+#include <stdio.h>
+
+#include "pairing.h"
+
+struct sm_rounds_options {
+    uint64_t seed;
+    double budget_s;         /* of all launches; 0: none */
+    double tolerance, floor; /* as ratios: 0.01 is 1 %; the controls may raise the floor */
+    double alpha;            /* of each comparison's interval: 0.05 or 0.01 */
+    double discovery;        /* false discovery rate over all of them; 1: not adjusted */
+    enum sm_spending spending;
+    double slice_s;
+    size_t pairs, threads;
+    FILE *progress; /* or NULL */
+};
+
+struct sm_rounds_result {
+    double floor;         /* as it was used */
+    double control_worst; /* the largest |effect| of a control; NAN: there was none */
+    size_t controls, controls_beyond; /* beyond: its interval lies outside the floor as asked for */
+    bool noisy;                       /* more than 5 % of the controls did */
+    bool out_of_time, interrupted;
+    double seconds;
+    size_t launches, measured;
+    struct sm_paired mean; /* of ln(B / A) over all measured kernels; mean.n 0: there is none */
+};
+
+/* Runs what is open in `pairing`, and adds controls to it (its list may move). object: A, B and a copy of A. 0, or -1
+ * and a sentence. */
+int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const struct sm_rounds_options *options,
+                  struct sm_rounds_result *result, char *why, size_t why_bytes);
+
+/* The decisions after all launches, from what the comparisons hold alone: the floor, the discoveries, the verdicts.
+ * sm_rounds_run ends with it; stored launches give the stored verdicts again. */
+void sm_rounds_decide(struct sm_pairing *pairing, const struct sm_rounds_options *options,
+                      struct sm_rounds_result *result);
+
+/* A look at the launches so far: estimate, p, and whether the comparison may stop. m: how many are compared. */
+enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_options *options, size_t m);
+
+#endif

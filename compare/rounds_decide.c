@@ -1,0 +1,136 @@
+/* From launches to verdicts: no clock, no process, nothing drawn. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rounds.h"
+#include "stats.h"
+
+enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_options *o, size_t m)
+{
+    const double alpha = sm_look_alpha(o->spending, o->alpha, c->looks);
+    if (c->looks == SM_LOOKS || sm_paired_estimate(c->d, c->launches, alpha, &c->estimate)) return SM_OPEN;
+    c->p[c->looks++] = sm_paired_p(c->d, c->launches, 0);
+    c->p_overall = sm_look_p(c->p, c->looks);
+    const enum sm_finding finding = sm_look_finding(&c->estimate, log1p(o->floor), log1p(o->tolerance));
+    /* A lone change among many must be able to pass the correction for their number: it is given the launches. */
+    const bool proved = finding != SM_OPEN && finding != SM_SAME;
+    if (proved && !c->control && c->p_overall > o->discovery / (double)(m ? m : 1)) return SM_OPEN;
+    return finding;
+}
+
+static bool measured(const struct sm_comparison *c)
+{
+    return !c->control && c->launches && (c->verdict == SM_VERDICT_OPEN || c->verdict == SM_VERDICT_SAME);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The floor: what was asked for, or what copies of A differ by from A. */
+static void judge_controls(struct sm_pairing *p, const struct sm_rounds_options *o, struct sm_rounds_result *r)
+{
+    double *effects = malloc((p->count + 1) * sizeof *effects);
+    r->floor = o->floor;
+    r->control_worst = NAN;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct sm_comparison *c = &p->list[i];
+        if (!c->control || !c->looks) continue;
+        const enum sm_finding f = sm_look_finding(&c->estimate, log1p(o->floor), log1p(o->tolerance));
+        r->controls_beyond += f != SM_OPEN && f != SM_SAME;
+        if (effects) effects[r->controls] = fabs(expm1(c->estimate.effect));
+        r->controls++;
+    }
+    if (effects && r->controls) {
+        qsort(effects, r->controls, sizeof *effects, ascending);
+        r->control_worst = effects[r->controls - 1];
+        const double high = sm_quantile(effects, r->controls, 0.95);
+        if (high > r->floor) r->floor = high;
+    }
+    r->noisy = (double)r->controls_beyond > 0.05 * (double)r->controls;
+    free(effects);
+}
+
+static enum sm_verdict verdict_of(enum sm_finding finding)
+{
+    switch (finding) {
+    case SM_SLOWER: return SM_VERDICT_SLOWER;
+    case SM_FASTER: return SM_VERDICT_FASTER;
+    case SM_SLOWER_WITHIN: return SM_VERDICT_SLOWER_WITHIN;
+    case SM_FASTER_WITHIN: return SM_VERDICT_FASTER_WITHIN;
+    case SM_SAME: return SM_VERDICT_SAME;
+    default: return SM_VERDICT_INCONCLUSIVE;
+    }
+}
+
+static bool is_change(enum sm_verdict v)
+{
+    return v == SM_VERDICT_SLOWER || v == SM_VERDICT_FASTER || v == SM_VERDICT_SLOWER_WITHIN ||
+           v == SM_VERDICT_FASTER_WITHIN;
+}
+
+/* What is claimed of a chosen few is claimed at the level that their number allows (Benjamini and Yekutieli 2005). */
+static void widen(struct sm_comparison *c, double alpha)
+{
+    struct sm_paired wide;
+    if (1 - c->estimate.level > alpha && !sm_paired_estimate(c->d, c->launches, alpha, &wide)) c->estimate = wide;
+}
+
+static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, struct sm_rounds_result *r)
+{
+    double *values = malloc((p->count + 1) * sizeof *values);
+    bool *found = calloc(p->count + 1, sizeof *found);
+    size_t *of = malloc((p->count + 1) * sizeof *of), m = 0;
+    for (size_t i = 0; values && found && of && i < p->count; i++) {
+        if (!measured(&p->list[i])) continue;
+        of[m] = i;
+        values[m++] = p->list[i].looks ? p->list[i].p_overall : NAN;
+    }
+    r->measured = m;
+    const size_t chosen = m && o->discovery < 1 ? sm_discoveries(values, m, o->discovery, found) : m;
+    for (size_t k = 0; k < m; k++) {
+        struct sm_comparison *c = &p->list[of[k]];
+        if (!c->looks) { /* stopped early: what there is, at the level of the last look */
+            sm_paired_estimate(c->d, c->launches, o->alpha, &c->estimate);
+            c->estimate.low = -INFINITY;
+            c->estimate.high = INFINITY;
+        }
+        if (found[k] && m) widen(c, o->discovery * (double)chosen / (double)m);
+        c->verdict = verdict_of(sm_look_finding(&c->estimate, log1p(r->floor), log1p(o->tolerance)));
+        if (is_change(c->verdict) && o->discovery < 1 && !found[k]) c->verdict = SM_VERDICT_INCONCLUSIVE;
+        const double alpha = 1 - c->estimate.level;
+        c->detectable = expm1(sm_paired_detectable(c->estimate.spread, c->launches, alpha, 0.8));
+        if (c->detectable < r->floor) c->detectable = r->floor;
+    }
+    free(values);
+    free(found);
+    free(of);
+}
+
+/* The mean over kernels of each round that all of them took part in, then over rounds. */
+static void judge_mean(struct sm_pairing *p, const struct sm_rounds_options *o, struct sm_rounds_result *r)
+{
+    double rounds[SM_LAUNCHES_MOST] = {0};
+    size_t n = SM_LAUNCHES_MOST, m = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const struct sm_comparison *c = &p->list[i];
+        if (c->control || !c->looks) continue;
+        if (c->launches < n) n = c->launches;
+        m++;
+        for (size_t l = 0; l < c->launches; l++) rounds[l] += c->d[l];
+    }
+    if (!m) return;
+    for (size_t l = 0; l < n; l++) rounds[l] /= (double)m;
+    if (sm_paired_estimate(rounds, n, o->alpha, &r->mean)) r->mean.n = 0;
+}
+
+void sm_rounds_decide(struct sm_pairing *pairing, const struct sm_rounds_options *options,
+                      struct sm_rounds_result *result)
+{
+    judge_controls(pairing, options, result);
+    decide_all(pairing, options, result);
+    judge_mean(pairing, options, result);
+}
