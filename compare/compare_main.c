@@ -111,11 +111,16 @@ static int print_report(const struct sm_report *r, const struct wish *w, FILE *o
 static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const char *const object[3],
                         const struct sm_loaded loaded[2], FILE *out, char *why, size_t why_bytes)
 {
-    const struct sm_pairing_axis axes[] = {{"rows", &w->rows},         {"max_seq", &w->max_seq},
-                                           {"head_dim", &w->head_dim}, {"out", &w->out},
-                                           {"in", &w->in},             {"cols", &w->cols},
-                                           {"heads", &w->heads},       {"kv_heads", &w->kv_heads},
-                                           {"valid", &w->valid},       {"window", &w->window},
+    const struct sm_pairing_axis axes[] = {{"rows", &w->rows},
+                                           {"max_seq", &w->max_seq},
+                                           {"head_dim", &w->head_dim},
+                                           {"out", &w->out},
+                                           {"in", &w->in},
+                                           {"cols", &w->cols},
+                                           {"heads", &w->heads},
+                                           {"kv_heads", &w->kv_heads},
+                                           {"valid", &w->valid},
+                                           {"window", &w->window},
                                            {NULL, NULL}};
     const struct sm_pairing_options pairing_options = {w->glob, axes, (size_t)w->threads};
     const struct sm_rounds_options options = {.seed = (uint64_t)w->seed,
@@ -250,7 +255,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"cols", 0, SM_ARGUMENT_LIST, &w.cols, NULL, "LIST", "columns of softcap, norms, ..."},
         {"threads", 0, SM_ARGUMENT_INTEGER, &w.threads, NULL, "N", "of the team that runs a kernel (default 1)"},
         {"budget", 0, SM_ARGUMENT_DURATION, &w.budget, NULL, "TIME", "of all launches (default 5m; 0: none)"},
-        {"tolerance", 0, SM_ARGUMENT_NUMBER, &w.tolerance_percent, NULL, "%", "changes within are accepted (default 1)"},
+        {"tolerance", 0, SM_ARGUMENT_NUMBER, &w.tolerance_percent, NULL, "%",
+         "changes within are accepted (default 1)"},
         {"floor", 0, SM_ARGUMENT_NUMBER, &w.floor_percent, NULL, "%", "smaller changes are never claimed (0.25)"},
         {"confidence", 0, SM_ARGUMENT_NUMBER, &w.confidence, NULL, "%", "of each interval: 95 (default) or 99"},
         {"fdr", 0, SM_ARGUMENT_NUMBER, &w.discovery_percent, NULL, "%", "false discovery rate (5; 100: not adjusted)"},
@@ -294,15 +300,17 @@ int compare_main(int argc, char **argv)
 
 int gate_main(int argc, char **argv)
 {
-    return run_command("gate", argc, argv, "[OPTION]... BASE [HEAD]",
-                       "compare with an exit code for CI: 0 fine, 1 slower beyond the tolerance (proved), 3 build or\n"
-                       "answer wrong, 4 not excluded, 5 not comparable, 6 nothing matched or removed, 7 too noisy.\n" SIDES,
-                       "slotmark gate main WORKTREE -o md", 1, 2);
+    return run_command(
+        "gate", argc, argv, "[OPTION]... BASE [HEAD]",
+        "compare with an exit code for CI: 0 fine, 1 slower beyond the tolerance (proved), 3 build or\n"
+        "answer wrong, 4 not excluded, 5 not comparable, 6 nothing matched or removed, 7 too noisy.\n" SIDES,
+        "slotmark gate main WORKTREE -o md", 1, 2);
 }
 
 int variants_main(int argc, char **argv)
 {
     return run_command("variants", argc, argv, "[OPTION]... VARIANT OTHER...",
                        "Compares variants of this build with each other, by name, in every family that has both.",
-                       "slotmark variants literal_avx2 skip_avx2 --bench 'attention_*' --max-seq 1024 --valid 200", 2, 16);
+                       "slotmark variants literal_avx2 skip_avx2 --bench 'attention_*' --max-seq 1024 --valid 200", 2,
+                       16);
 }

@@ -29,7 +29,7 @@ struct child {
 static void build_arguments(const struct sm_duet_job *job, struct child *c)
 {
     size_t n = 0, k = 0;
-    const char *const fixed[] = {"slotmark",      "compare",       SM_DUET_WORD,    job->object[0],
+    const char *const fixed[] = {"slotmark",     "compare",   SM_DUET_WORD,    job->object[0],
                                  job->object[1], job->family, job->variant[0], job->variant[1]};
     for (; n < sizeof fixed / sizeof *fixed; n++) c->argv[n] = (char *)(uintptr_t)fixed[n];
     snprintf(c->number[k], sizeof c->number[k], "%" PRIu64, job->seed);
@@ -175,8 +175,8 @@ void sm_duet_run(const struct sm_duet_job *job, double limit_s, struct sm_duet_l
     char **environment = random_environment(job->seed);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fd[1], 1);
-    const int failed = environment ? posix_spawn(&pid, "/proc/self/exe", &actions, NULL, child.argv, environment)
-                                   : ENOMEM;
+    const int failed =
+        environment ? posix_spawn(&pid, "/proc/self/exe", &actions, NULL, child.argv, environment) : ENOMEM;
     posix_spawn_file_actions_destroy(&actions);
     free_environment(environment);
     close(fd[1]);

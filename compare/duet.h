@@ -27,16 +27,16 @@ struct sm_duet_job {
 
 enum sm_duet_status {
     SM_DUET_OK,
-    SM_DUET_WRONG,    /* an answer was wrong, or the two differ: why says which */
-    SM_DUET_REFUSED,  /* the shape has no meaning in one of them, or a feature is missing */
-    SM_DUET_BROKEN,   /* it crashed, hung, or could not be started */
+    SM_DUET_WRONG,   /* an answer was wrong, or the two differ: why says which */
+    SM_DUET_REFUSED, /* the shape has no meaning in one of them, or a feature is missing */
+    SM_DUET_BROKEN,  /* it crashed, hung, or could not be started */
 };
 
 struct sm_duet_launch {
     enum sm_duet_status status;
     char why[256];
-    double d;       /* median over pairs of ln(B / A) */
-    double ns[2];   /* median time of a call */
+    double d;     /* median over pairs of ln(B / A) */
+    double ns[2]; /* median time of a call */
     size_t pairs;
     uint32_t calls; /* of a slice */
     bool migrated;  /* it changed its CPU under way, although pinned: not to be used */

@@ -13,7 +13,8 @@ static const char *check(const struct sm_kernels *k)
     if (k->version != SM_ABI_VERSION || k->family_bytes != sizeof(struct sm_family) ||
         k->variant_bytes != sizeof(struct sm_variant) || k->workload_bytes != sizeof(struct sm_workload))
         return "its table of kernels is laid out in another way";
-    if (!k->families || !k->workloads || !k->cpu_features || !k->loosen_guards) return "its table of kernels is not complete";
+    if (!k->families || !k->workloads || !k->cpu_features || !k->loosen_guards)
+        return "its table of kernels is not complete";
     for (size_t i = 0; i < k->family_count; i++) {
         const struct sm_family *f = k->families[i];
         const struct sm_workload *w = k->workloads[i];

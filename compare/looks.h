@@ -23,8 +23,8 @@ double sm_look_alpha(enum sm_spending spending, double alpha, size_t look);
  * made. p holds one value for each look made. */
 double sm_look_p(const double *p, size_t looks);
 
-/* What an interval says of the effect: nothing yet; beyond the tolerance; a change that is proved (beyond the floor) and
- * within the tolerance; or no proved change, and none beyond the tolerance. */
+/* What an interval says of the effect: nothing yet; beyond the tolerance; a change that is proved (beyond the floor)
+ * and within the tolerance; or no proved change, and none beyond the tolerance. */
 enum sm_finding { SM_OPEN, SM_SLOWER, SM_FASTER, SM_SLOWER_WITHIN, SM_FASTER_WITHIN, SM_SAME };
 
 /* floor and tolerance in ln(B / A), both positive. */

@@ -31,14 +31,14 @@ const char *sm_verdict_word(enum sm_verdict verdict);
 #define SM_LAUNCHES_MOST 80
 
 struct sm_comparison {
-    char id[200];         /* "matmul_f32/avx2/rows:128,out:2048,in:2048" */
-    const char *family;   /* of the loaded table */
-    char variant[2][64];  /* of A and B: the same unless variants are compared */
+    char id[200];        /* "matmul_f32/avx2/rows:128,out:2048,in:2048" */
+    const char *family;  /* of the loaded table */
+    char variant[2][64]; /* of A and B: the same unless variants are compared */
     struct sm_shape shape;
     size_t dims;
-    bool control;         /* A against a copy of A */
+    bool control; /* A against a copy of A */
     enum sm_verdict verdict;
-    char reason[256];     /* of refused, failed; else "" */
+    char reason[256]; /* of refused, failed; else "" */
     double d[SM_LAUNCHES_MOST], ns[2][SM_LAUNCHES_MOST];
     size_t launches, dropped; /* dropped: for a cause that was recorded, never for their time */
     double p[SM_LOOKS];
@@ -56,8 +56,8 @@ struct sm_pairing_axis {
 };
 
 struct sm_pairing_options {
-    const char *glob;                    /* of "family/variant"; NULL: all but the references */
-    const struct sm_pairing_axis *axes;  /* ended by a name that is NULL; lists that are empty leave the standard */
+    const char *glob;                   /* of "family/variant"; NULL: all but the references */
+    const struct sm_pairing_axis *axes; /* ended by a name that is NULL; lists that are empty leave the standard */
     size_t threads;
 };
 

@@ -22,7 +22,7 @@ enum {
 };
 
 struct sm_report {
-    const char *command; /* "compare", "gate" */
+    const char *command;      /* "compare", "gate" */
     const struct sm_arm *arm; /* [2] */
     const struct sm_pairing *pairing;
     const struct sm_rounds_options *options;

@@ -32,9 +32,8 @@ static json_t *comparison_json(const struct sm_comparison *c)
 {
     const struct sm_report_row row = sm_report_row(c);
     json_t *j = json_pack("{s:s, s:s, s:b, s:s, s:s?, s:I, s:I}", "id", c->id, "family", c->family, "control",
-                          c->control, "verdict", sm_verdict_word(c->verdict), "reason",
-                          c->reason[0] ? c->reason : NULL, "launches", (json_int_t)c->launches, "dropped",
-                          (json_int_t)c->dropped);
+                          c->control, "verdict", sm_verdict_word(c->verdict), "reason", c->reason[0] ? c->reason : NULL,
+                          "launches", (json_int_t)c->launches, "dropped", (json_int_t)c->dropped);
     if (!j) return NULL;
     json_object_set_new(j, "a_ns", number(row.ns[0]));
     json_object_set_new(j, "b_ns", number(row.ns[1]));
@@ -57,8 +56,7 @@ int sm_report_json(const struct sm_report *r, FILE *out)
     char end[200];
     sm_report_end(r, end, sizeof end);
     json_t *list = json_array();
-    for (size_t i = 0; i < r->pairing->count; i++)
-        json_array_append_new(list, comparison_json(&r->pairing->list[i]));
+    for (size_t i = 0; i < r->pairing->count; i++) json_array_append_new(list, comparison_json(&r->pairing->list[i]));
     json_t *j = json_pack(
         "{s:s, s:i, s:s, s:s, s:i, s:o, s:o, s:o, s:{s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I}, s:{s:o, s:o, s:I, s:I, "
         "s:b, s:b, s:b, s:f, s:I}, s:o}",

@@ -100,8 +100,8 @@ void sm_report_text(const struct sm_report *r, FILE *out)
         const struct sm_comparison *c = &r->pairing->list[order[i]];
         if (folded(c) && !r->everything) continue;
         if (!head)
-            fprintf(out, "\n%-*s  %9s  %9s  %9s  %-18s  %3s  %s\n", width, "kernel", "A", "B", "change",
-                    "interval, %", "n", "verdict");
+            fprintf(out, "\n%-*s  %9s  %9s  %9s  %-18s  %3s  %s\n", width, "kernel", "A", "B", "change", "interval, %",
+                    "n", "verdict");
         head = true;
         print_row(c, width, out);
     }
@@ -156,7 +156,8 @@ void sm_report_markdown(const struct sm_report *r, FILE *out)
     }
     free(order);
     if (shown < count) fprintf(out, "%zu more rows are left out.\n\n", count - shown);
-    fprintf(out, "<details><summary>how</summary>\n\n%zu launches in %.1f s, seed %llu, floor %.2f %%, tolerance %g %%\n",
+    fprintf(out,
+            "<details><summary>how</summary>\n\n%zu launches in %.1f s, seed %llu, floor %.2f %%, tolerance %g %%\n",
             r->result->launches, r->result->seconds, (unsigned long long)r->options->seed, 100 * r->result->floor,
             100 * r->options->tolerance);
     fprintf(out, "\n`slotmark %s %s %s --seed %llu`\n\n</details>\n", r->command, r->arm[0].spec, r->arm[1].spec,

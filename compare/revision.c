@@ -67,8 +67,7 @@ static enum sm_arm_result find_tree(struct revision *r)
         return refuse(r, "it is no build folder and no shared object, and the current folder is in no git repository");
     const int dirty = !strcmp(r->arm->spec, "WORKTREE");
     snprintf(name, sizeof name, "%s^{commit}", dirty ? "HEAD" : r->arm->spec);
-    const char *const commit[] = {"git", "-C",           r->root, "rev-parse", "--verify",
-                                  "-q",  "--end-of-options", name,    NULL};
+    const char *const commit[] = {"git", "-C", r->root, "rev-parse", "--verify", "-q", "--end-of-options", name, NULL};
     if (sm_command_line(commit, NULL, r->commit, sizeof r->commit))
         return refuse(r, "git knows no such revision, and there is no build folder or shared object of that name");
     if (dirty) {
@@ -111,13 +110,13 @@ static enum sm_arm_result make_key(struct revision *r)
 
 static int build_in(const struct revision *r, const char *work, const char *log)
 {
-    char source[SM_ARM_PATH + 32], build[SM_ARM_PATH + 32], flags[SM_ARM_PATH + 128];
+    char source[SM_ARM_PATH + 64], build[SM_ARM_PATH + 64], flags[SM_ARM_PATH + 160];
     snprintf(source, sizeof source, "%s/source", work);
     snprintf(build, sizeof build, "%s/build", work);
     snprintf(flags, sizeof flags, "-DCMAKE_C_FLAGS=-ffile-prefix-map=%s=.", source);
     const char *const archive[] = {"git", "-C", r->root, "archive", r->tree, inputs[0], inputs[1], inputs[2], NULL};
     const char *const unpack[] = {"tar", "-x", "-C", source, NULL};
-    const char *const configure[] = {"cmake", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
+    const char *const configure[] = {"cmake",          "-S",  source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
                                      "-DSM_TESTS=OFF", flags, NULL};
     const char *const compile[] = {"cmake", "--build", build, "--target", "slotmark-kernels", "--parallel", NULL};
     if (mkdir(source, 0777)) return -1;

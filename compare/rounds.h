@@ -19,8 +19,8 @@ struct sm_rounds_options {
 };
 
 struct sm_rounds_result {
-    double floor;         /* as it was used */
-    double control_worst; /* the largest |effect| of a control; NAN: there was none */
+    double floor;                     /* as it was used */
+    double control_worst;             /* the largest |effect| of a control; NAN: there was none */
     size_t controls, controls_beyond; /* beyond: its interval lies outside the floor as asked for */
     bool noisy;                       /* more than 5 % of the controls did */
     bool out_of_time, interrupted;
