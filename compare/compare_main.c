@@ -21,7 +21,7 @@ struct wish {
     int form, fail_on;
     const char *file, *glob;
     struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
-    double budget, slice, tolerance_percent, floor_percent, confidence, discovery_percent;
+    double budget, slice_us, tolerance_percent, floor_percent, confidence, discovery_percent;
     int64_t seed, pairs, threads;
     bool thorough, allow_removed, everything, quiet;
 };
@@ -30,7 +30,7 @@ static void standard(struct wish *w, const char *command)
 {
     *w = (struct wish){.command = command,
                        .budget = 300,
-                       .slice = 200e-6,
+                       .slice_us = 200,
                        .tolerance_percent = 1,
                        .floor_percent = 0.25,
                        .confidence = 95,
@@ -130,7 +130,7 @@ static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const 
                                               .alpha = w->confidence == 99 ? 0.01 : 0.05,
                                               .discovery = w->discovery_percent / 100,
                                               .spending = w->thorough ? SM_SPENDING_THOROUGH : SM_SPENDING_QUICK,
-                                              .slice_s = w->slice,
+                                              .slice_s = 1e-6 * w->slice_us,
                                               .pairs = (size_t)w->pairs,
                                               .threads = (size_t)w->threads,
                                               .progress = w->quiet ? NULL : stderr};
@@ -196,7 +196,7 @@ static const char *refusal(struct wish *w)
 {
     if (w->threads < 1 || w->threads > 256) return "--threads must be 1 to 256";
     if (w->pairs < 9 || w->pairs > SM_DUET_PAIRS_MOST) return "--pairs must be 9 to 200";
-    if (!(w->slice >= 1e-6 && w->slice <= 1)) return "--slice must be 1us to 1s";
+    if (!(w->slice_us >= 1 && w->slice_us <= 1e6)) return "--slice-us must be 1 to 1000000";
     if (!(w->tolerance_percent > 0 && w->tolerance_percent < 100)) return "--tolerance must be above 0 and below 100";
     if (!(w->floor_percent > 0 && w->floor_percent < 100)) return "--floor must be above 0 and below 100";
     if (w->confidence != 95 && w->confidence != 99) return "--confidence must be 95 or 99";
@@ -261,7 +261,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"confidence", 0, SM_ARGUMENT_NUMBER, &w.confidence, NULL, "%", "of each interval: 95 (default) or 99"},
         {"fdr", 0, SM_ARGUMENT_NUMBER, &w.discovery_percent, NULL, "%", "false discovery rate (5; 100: not adjusted)"},
         {"thorough", 0, SM_ARGUMENT_FLAG, &w.thorough, NULL, NULL, "stop later: finds smaller changes"},
-        {"slice", 0, SM_ARGUMENT_DURATION, &w.slice, NULL, "TIME", "the least of a timed slice (default 200us)"},
+        {"slice-us", 0, SM_ARGUMENT_NUMBER, &w.slice_us, NULL, "N",
+         "microseconds that a timed slice lasts at least (200)"},
         {"pairs", 0, SM_ARGUMENT_INTEGER, &w.pairs, NULL, "N", "of slices in a launch (default 50)"},
         {"seed", 0, SM_ARGUMENT_INTEGER, &w.seed, NULL, "N", "of orders and operands (default: drawn, and printed)"},
         {"fail-on", 0, SM_ARGUMENT_CHOICE, &w.fail_on, fail_on, "WHAT", "gate: proven (default), not-excluded, never"},

@@ -13,10 +13,13 @@ enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_o
     c->p[c->looks++] = sm_paired_p(c->d, c->launches, 0);
     c->p_overall = sm_look_p(c->p, c->looks);
     const enum sm_finding finding = sm_look_finding(&c->estimate, log1p(o->floor), log1p(o->tolerance));
+    if (finding == SM_OPEN || finding == SM_SAME || c->control) return finding;
     /* A lone change among many must be able to pass the correction for their number: it is given the launches. */
-    const bool proved = finding != SM_OPEN && finding != SM_SAME;
-    if (proved && !c->control && c->p_overall > o->discovery / (double)(m ? m : 1)) return SM_OPEN;
-    return finding;
+    struct sm_paired wide;
+    const double lone = o->discovery / (double)(m ? m : 1);
+    if (o->discovery >= 1) return finding;
+    if (c->p_overall > lone || sm_paired_estimate(c->d, c->launches, lone, &wide)) return SM_OPEN;
+    return sm_look_finding(&wide, log1p(o->floor), log1p(o->tolerance)) == finding ? finding : SM_OPEN;
 }
 
 static bool measured(const struct sm_comparison *c)
