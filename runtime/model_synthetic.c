@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "free_memory.h"
 #include "model.h"
 #include "quant.h"
 #include "random.h"
@@ -72,58 +73,111 @@ struct builder {
     struct sm_model *model;
     enum sm_format format;
     char *base; /* NULL: sizes only */
-    size_t used;
+    size_t used, matrices, vectors;
     struct sm_random random;
 };
 
-static void add(struct builder *b, struct sm_tensor *t, size_t rows, size_t cols)
+/* Room for a tensor of rows x cols, its shape set; NULL when only sizes are counted. */
+static void *add(struct builder *b, struct sm_tensor *t, enum sm_format format, size_t rows, size_t cols)
 {
-    const bool matrix = rows > 1;
-    *t = (struct sm_tensor){.format = matrix ? b->format : SM_FORMAT_F32, .rows = rows, .cols = cols};
-    t->bytes = rows * row_bytes(t->format, cols);
-    if (b->base) {
-        char *to = b->base + b->used;
-        t->data = to;
-        if (matrix) fill_matrix(t, to, 1 / sqrt((double)cols), &b->random);
-        for (size_t i = 0; !matrix && i < cols; i++) ((float *)(void *)to)[i] = 1 + 0.1f * sm_random_unit(&b->random);
-    }
+    char *to = b->base ? b->base + b->used : NULL;
+    *t = (struct sm_tensor){to, format, rows, cols, rows * row_bytes(format, cols)};
     b->used += (t->bytes + ALIGN - 1) / ALIGN * ALIGN;
+    return to;
+}
+
+static void add_spread(struct builder *b, struct sm_tensor *t, size_t rows, size_t cols, double spread)
+{
+    void *to = add(b, t, b->format, rows, cols);
+    if (to) fill_matrix(t, to, spread, &b->random);
+    b->matrices++;
+}
+
+/* A matrix that keeps the size of what it multiplies. */
+static void add_matrix(struct builder *b, struct sm_tensor *t, size_t rows, size_t cols)
+{
+    add_spread(b, t, rows, cols, 1 / sqrt((double)cols));
+}
+
+/* Elements near `mean`: the weights of a norm, or a scalar. */
+static void add_vector(struct builder *b, struct sm_tensor *t, size_t cols, double mean)
+{
+    float *to = add(b, t, SM_FORMAT_F32, 1, cols);
+    for (size_t i = 0; to && i < cols; i++) to[i] = (float)mean * (1 + 0.1f * sm_random_unit(&b->random));
+    b->vectors++;
+}
+
+static void add_attention(struct builder *b, const struct sm_layer_shape *a, struct sm_tensor *t, bool owner)
+{
+    const struct sm_model_shape *s = &b->model->shape;
+    const size_t q = a->heads * a->head_dim, kv = a->kv_heads * a->head_dim;
+    add_matrix(b, &t[SM_TENSOR_Q], q, s->hidden);
+    if (owner) add_matrix(b, &t[SM_TENSOR_K], kv, s->hidden);
+    if (owner && !a->value_is_key) add_matrix(b, &t[SM_TENSOR_V], kv, s->hidden);
+    add_matrix(b, &t[SM_TENSOR_O], s->hidden, q);
+    if (!s->qk_norm) return;
+    /* Scores of order one, whatever they are scaled by. */
+    const double mean = 1 / sqrt((double)a->attention_scale * sqrt((double)a->head_dim));
+    add_vector(b, &t[SM_TENSOR_Q_NORM], a->head_dim, mean);
+    if (owner) add_vector(b, &t[SM_TENSOR_K_NORM], a->head_dim, mean);
+}
+
+static void add_layer(struct builder *b, size_t l)
+{
+    const struct sm_model_shape *s = &b->model->shape;
+    const struct sm_layer_shape *a = &s->layer[l];
+    struct sm_tensor *t = b->model->layer[l].tensor;
+    add_vector(b, &t[SM_TENSOR_ATTN_NORM], s->hidden, 1);
+    add_attention(b, a, t, a->kv_source == l);
+    add_vector(b, &t[SM_TENSOR_FFN_NORM], s->hidden, 1);
+    add_matrix(b, &t[SM_TENSOR_GATE], a->ffn, s->hidden);
+    add_matrix(b, &t[SM_TENSOR_UP], a->ffn, s->hidden);
+    add_matrix(b, &t[SM_TENSOR_DOWN], s->hidden, a->ffn);
+    if (s->post_norms) {
+        add_vector(b, &t[SM_TENSOR_POST_ATTN_NORM], s->hidden, 1);
+        add_vector(b, &t[SM_TENSOR_POST_FFN_NORM], s->hidden, 1);
+    }
+    if (s->per_layer_width) {
+        add_matrix(b, &t[SM_TENSOR_PER_LAYER_GATE], s->per_layer_width, s->hidden);
+        add_matrix(b, &t[SM_TENSOR_PER_LAYER_PROJECTION], s->hidden, s->per_layer_width);
+        add_vector(b, &t[SM_TENSOR_PER_LAYER_POST_NORM], s->hidden, 1);
+    }
+    if (s->layer_scalar) add_vector(b, &t[SM_TENSOR_LAYER_SCALAR], 1, 1);
 }
 
 static void add_all(struct builder *b)
 {
     struct sm_model *m = b->model;
     const struct sm_model_shape *s = &m->shape;
-    add(b, &m->embedding, s->vocab, s->hidden);
-    for (size_t i = 0; i < s->layers; i++) {
-        const struct sm_layer_shape *a = &s->layer[i];
-        struct sm_tensor *t = m->layer[i].tensor;
-        add(b, &t[SM_TENSOR_ATTN_NORM], 1, s->hidden);
-        add(b, &t[SM_TENSOR_Q], a->heads * a->head_dim, s->hidden);
-        add(b, &t[SM_TENSOR_K], a->kv_heads * a->head_dim, s->hidden);
-        add(b, &t[SM_TENSOR_V], a->kv_heads * a->head_dim, s->hidden);
-        add(b, &t[SM_TENSOR_O], s->hidden, a->heads * a->head_dim);
-        add(b, &t[SM_TENSOR_FFN_NORM], 1, s->hidden);
-        add(b, &t[SM_TENSOR_GATE], a->ffn, s->hidden);
-        add(b, &t[SM_TENSOR_UP], a->ffn, s->hidden);
-        add(b, &t[SM_TENSOR_DOWN], s->hidden, a->ffn);
+    const size_t p = s->per_layer_width;
+    add_matrix(b, &m->embedding, s->vocab, s->hidden);
+    for (size_t l = 0; l < s->layers; l++) add_layer(b, l);
+    if (p) {
+        add_spread(b, &m->per_layer_table, s->vocab, s->layers * p, 1 / sqrt((double)p)); /* read times sqrt(p) */
+        add_matrix(b, &m->per_layer_context, s->layers * p, s->hidden);
+        add_vector(b, &m->per_layer_norm, p, 1);
     }
-    add(b, &m->output_norm, 1, s->hidden);
+    add_vector(b, &m->output_norm, s->hidden, 1);
     if (s->tied)
         m->head = m->embedding;
     else
-        add(b, &m->head, s->vocab, s->hidden);
+        add_matrix(b, &m->head, s->vocab, s->hidden);
 }
 
 static const char *refusal(const struct sm_model_shape *shape, enum sm_format format)
 {
     if (!shape->runs) return "models of its architecture are not run";
     if (!sm_model_synthesises(format)) return "synthetic weights are F32, Q4_0, Q4_1 or Q8_0";
+    for (size_t i = 0; i < shape->layers; i++)
+        if (shape->qk_norm && !(shape->layer[i].attention_scale > 0))
+            return "its scores are not scaled by a number above 0";
     if (format == SM_FORMAT_F32) return NULL;
     for (size_t i = 0; i < shape->layers; i++)
         if (shape->layer[i].ffn % SM_GROUP || shape->layer[i].heads * shape->layer[i].head_dim % SM_GROUP)
             return "its widths are not multiples of 32, which block formats need";
-    return shape->hidden % SM_GROUP ? "its width is not a multiple of 32, which block formats need" : NULL;
+    return shape->hidden % SM_GROUP || shape->per_layer_width % SM_GROUP
+               ? "its width is not a multiple of 32, which block formats need"
+               : NULL;
 }
 
 /* The divisors of llama3 scaling (model-math: 0.6), as a converter would have stored them. */
@@ -144,23 +198,37 @@ static void add_divisors(struct sm_model *m, float *to)
     m->rope_divisors = (struct sm_tensor){to, SM_FORMAT_F32, 1, a->head_dim / 2, a->head_dim / 2 * sizeof *to};
 }
 
+/* Reserves what the tensors need. 0; -1 with a sentence. */
+static int reserve(struct sm_model *m, enum sm_format format, char *why, size_t why_bytes)
+{
+    struct builder sizes = {.model = m, .format = format};
+    add_all(&sizes);
+    const size_t room = sm_free_memory();
+    m->map_bytes = sizes.used + m->shape.layer[0].head_dim / 2 * sizeof(float);
+    if (m->map_bytes > room) {
+        snprintf(why, why_bytes, "its %s weights take %.3g GiB, and %.3g GiB are free", sm_format_name(format),
+                 (double)m->map_bytes / 0x1p30, (double)room / 0x1p30);
+        return -1;
+    }
+    m->map = mmap(NULL, m->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (m->map != MAP_FAILED) return 0;
+    m->map = NULL;
+    snprintf(why, why_bytes, "out of memory");
+    return -1;
+}
+
 int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, enum sm_format format,
                        uint64_t seed, char *why, size_t why_bytes)
 {
+    char reason[128] = "out of memory";
     const char *refused = refusal(shape, format);
     struct sm_model *m = refused ? NULL : calloc(1, sizeof *m);
-    if (m) m->layer = calloc(shape->layers, sizeof *m->layer);
-    if (m && m->layer) {
+    if (m) {
         m->shape = *shape;
-        struct builder sizes = {.model = m, .format = format};
-        add_all(&sizes);
-        const size_t tail = shape->layer[0].head_dim / 2 * sizeof(float);
-        m->map_bytes = sizes.used + tail;
-        m->map = mmap(NULL, m->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (m->map == MAP_FAILED) m->map = NULL;
+        m->layer = calloc(shape->layers, sizeof *m->layer);
     }
-    if (!m || !m->layer || !m->map) {
-        snprintf(why, why_bytes, "making a synthetic %s: %s", shape->name, refused ? refused : "out of memory");
+    if (!m || !m->layer || reserve(m, format, reason, sizeof reason)) {
+        snprintf(why, why_bytes, "making a synthetic %s: %s", shape->name, refused ? refused : reason);
         sm_model_close(m);
         return -1;
     }
@@ -170,11 +238,10 @@ int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *sha
     m->synthetic = true;
     m->bytes = b.used;
     m->parameters = sm_shape_parameters(shape);
-    const size_t matrices = shape->layers * 7 + (shape->tied ? 1 : 2), vectors = shape->layers * 2 + 1;
     if (format == SM_FORMAT_F32)
-        snprintf(m->formats, sizeof m->formats, "F32 %zu", matrices + vectors);
+        snprintf(m->formats, sizeof m->formats, "F32 %zu", b.matrices + b.vectors);
     else
-        snprintf(m->formats, sizeof m->formats, "F32 %zu, %s %zu", vectors, sm_format_name(format), matrices);
+        snprintf(m->formats, sizeof m->formats, "F32 %zu, %s %zu", b.vectors, sm_format_name(format), b.matrices);
     *model = m;
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "convert.h"
 #include "cpu.h"
 #include "dequantise.h"
+#include "free_memory.h"
 #include "weights_fill.h"
 #include "weights_fold.h"
 
@@ -266,6 +267,11 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     w->model = model;
     w->recipe = p.recipe->name;
     if (copy_choice(w, choice, why, why_bytes) || plan_jobs(&p)) goto done;
+    if (p.bytes > sm_free_memory()) {
+        snprintf(why, why_bytes, "packing weights: the recipe %s needs %.3g GiB, and %.3g GiB are free", w->recipe,
+                 (double)p.bytes / 0x1p30, (double)sm_free_memory() / 0x1p30);
+        goto done;
+    }
     w->memory = mmap(NULL, p.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (w->memory == MAP_FAILED) {
         w->memory = NULL;

@@ -225,36 +225,6 @@ static void test_paths(void **state)
     assert_null(m);
 }
 
-/* Synthetic models: the same from the same seed, in every format, and what cannot be is said. */
-static void test_synthetic(void **state)
-{
-    (void)state;
-    static struct sm_model_shape shape;
-    const enum sm_format formats[] = {SM_FORMAT_F32, SM_FORMAT_Q4_0, SM_FORMAT_Q4_1, SM_FORMAT_Q8_0};
-    const char text[] =
-        "name = x\narch = llama\nruns = yes\nhidden = 64\nlayers = 2\nheads = 4\nkv_heads = 2\nhead_dim = 16\n"
-        "ffn = 96\nvocab = 100\ncontext = 64\nrope_theta = 1e4\nrope_scaling = 32 1 4 8192\neps = 1e-5\ntied = no\n";
-    assert_int_equal(sm_shape_parse(&shape, text, "here", why, sizeof why), 0);
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        struct sm_model *a, *b;
-        if (sm_model_synthetic(&a, &shape, formats[i], 7, why, sizeof why)) fail_msg("%s", why);
-        if (sm_model_synthetic(&b, &shape, formats[i], 7, why, sizeof why)) fail_msg("%s", why);
-        assert_true(a->synthetic && a->parameters == sm_shape_parameters(&shape));
-        assert_memory_equal(a->map, b->map, a->map_bytes);
-        assert_true(((const float *)a->rope_divisors.data)[0] == 1);
-        sm_model_close(a);
-        sm_model_close(b);
-    }
-    struct sm_model *m = NULL;
-    assert_int_equal(sm_model_synthetic(&m, &shape, SM_FORMAT_F16, 7, why, sizeof why), -1);
-    shape.layer[1].ffn = 88;
-    assert_int_equal(sm_model_synthetic(&m, &shape, SM_FORMAT_Q8_0, 7, why, sizeof why), -1);
-    assert_non_null(strstr(why, "multiples of 32"));
-    assert_int_equal(sm_shape_load(&shape, "gemma-4-e2b", why, sizeof why), 0);
-    assert_int_equal(sm_model_synthetic(&m, &shape, SM_FORMAT_Q8_0, 7, why, sizeof why), -1);
-    assert_non_null(strstr(why, "not run"));
-}
-
 /* The divisors made for Llama 3.2's scaling are those that its published files hold. */
 static void test_llama3_divisors(void **state)
 {
@@ -304,8 +274,7 @@ int main(void)
         cmocka_unit_test(test_facts),      cmocka_unit_test(test_cuts),
         cmocka_unit_test(test_mutations),  cmocka_unit_test(test_sentences),
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_synthetic),  cmocka_unit_test(test_llama3_divisors),
-        cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_choice),     cmocka_unit_test(test_llama3_divisors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
