@@ -42,14 +42,19 @@ static void end(void *state, enum sm_phase phase, size_t thread)
     seen.ended[phase][thread]++;
 }
 
-static void open_model(struct fixture *f, const char *recipe, const struct sm_session_options *options)
+static void open_file(struct fixture *f, const char *file, const char *recipe, const struct sm_session_options *options)
 {
     const struct sm_choice choice = {.features = sm_cpu_features()};
     memset(f, 0, sizeof *f);
-    if (sm_model_open(&f->model, golden_path("llama-tiny/llama-tiny-q8_0.gguf"), why, sizeof why) ||
+    if (sm_model_open(&f->model, golden_path(file), why, sizeof why) ||
         sm_weights_create(&f->weights, f->model, recipe, &choice, why, sizeof why) ||
         sm_session_create(&f->session, f->weights, options, why, sizeof why))
         fail_msg("%s", why);
+}
+
+static void open_model(struct fixture *f, const char *recipe, const struct sm_session_options *options)
+{
+    open_file(f, "llama-tiny/llama-tiny-q8_0.gguf", recipe, options);
 }
 
 static void test_hooks_and_times(void **state)
@@ -95,6 +100,36 @@ static void test_hooks_and_times(void **state)
     sm_session_times_clear(f.session);
     assert_int_equal(times->runs, 0);
     assert_null(sm_session_plan(f.session, SM_PHASE_APPEND));
+    fixture_close(&f);
+}
+
+/* The kinds of layers of a model that has most of them: sliding owners and donors, full donors, and consumers. */
+static void test_layer_kinds(void **state)
+{
+    (void)state;
+    struct fixture f;
+    const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_F32, .threads = 1, .clock_ns = tick};
+    static const enum sm_layer_kind kinds[] = {
+        SM_LAYER_SLIDING,          SM_LAYER_SLIDING,          SM_LAYER_FULL_DONOR,
+        SM_LAYER_SLIDING,          SM_LAYER_SLIDING_DONOR,    SM_LAYER_FULL_CONSUMER,
+        SM_LAYER_SLIDING_CONSUMER, SM_LAYER_SLIDING_CONSUMER, SM_LAYER_FULL_CONSUMER};
+    open_file(&f, "gemma4-tiny", "float", &options);
+    assert_int_equal(f.model->shape.layers, 9);
+    for (size_t l = 0; l < 9; l++) assert_int_equal(sm_layer_kind_of(&f.model->shape, l), kinds[l]);
+    assert_string_equal(sm_layer_kind_name(kinds[4]), "sliding donor");
+    assert_string_equal(sm_layer_kind_name(SM_LAYER_NONE), "");
+    assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why), 0);
+    const struct sm_step_times *times = sm_session_times(f.session, SM_PHASE_PREFILL);
+    const uint64_t(*calls)[SM_LAYER_KINDS] = times->kind_calls;
+    assert_int_equal(calls[SM_LABEL_ATTENTION][SM_LAYER_SLIDING], 3);
+    assert_int_equal(calls[SM_LABEL_ATTENTION][SM_LAYER_SLIDING_CONSUMER], 2);
+    assert_int_equal(calls[SM_LABEL_QKV][SM_LAYER_FULL_CONSUMER], 2); /* q alone */
+    assert_int_equal(calls[SM_LABEL_QKV][SM_LAYER_FULL_DONOR], 3);
+    assert_int_equal(calls[SM_LABEL_CACHE_WRITE][SM_LAYER_SLIDING_CONSUMER], 0);
+    assert_int_equal(calls[SM_LABEL_HEAD_NORM][SM_LAYER_SLIDING_DONOR], 3); /* q, k, v */
+    assert_int_equal(calls[SM_LABEL_POST_NORM][SM_LAYER_SLIDING], 6);
+    assert_int_equal(calls[SM_LABEL_PER_LAYER_EMBEDDING][SM_LAYER_NONE], 3);
+    assert_int_equal(calls[SM_LABEL_PER_LAYER_BLOCK][SM_LAYER_FULL_CONSUMER], 2 * 4);
     fixture_close(&f);
 }
 
@@ -156,15 +191,12 @@ static void run_thread_by_thread(const struct sm_plan *plan, size_t threads, boo
     }
 }
 
-static struct sm_plan *build(const struct fixture *f, struct sm_positions *positions, enum sm_phase phase,
+static struct sm_plan *build(const struct fixture *f, struct sm_positions *positions, enum sm_phase phase, size_t rows,
                              size_t threads, void **arena)
 {
     const struct sm_cache *cache = sm_session_cache(f->session);
-    const struct sm_plan_options options = {.phase = phase,
-                                            .rows = phase == SM_PHASE_PREFILL ? cache->max_seq : 1,
-                                            .max_seq = cache->max_seq,
-                                            .kv = cache->type,
-                                            .threads = threads};
+    const struct sm_plan_options options = {
+        .phase = phase, .rows = rows, .max_seq = cache->max_seq, .kv = cache->type, .threads = threads};
     const size_t bytes = sm_plan_bytes(f->weights, sm_session_cache(f->session), positions, &options, why, sizeof why);
     if (!bytes || posix_memalign(arena, 64, bytes)) fail_msg("%s", why);
     memset(*arena, 0, bytes);
@@ -174,40 +206,58 @@ static struct sm_plan *build(const struct fixture *f, struct sm_positions *posit
     return plan;
 }
 
+#define APPENDED 3
+
+/* Prefill, an append in a bucket of 5, and decodes, with a team of that many threads. */
+static void run_phases(const struct fixture *f, struct sm_positions *positions, size_t threads, bool last_first,
+                       const float *wanted)
+{
+    void *arenas[3];
+    struct sm_plan *prefill = build(f, positions, SM_PHASE_PREFILL, 24, threads, &arenas[0]);
+    struct sm_plan *append = build(f, positions, SM_PHASE_APPEND, 5, threads, &arenas[1]);
+    struct sm_plan *decode = build(f, positions, SM_PHASE_DECODE, 1, threads, &arenas[2]);
+    sm_session_reset(f->session);
+    sm_plan_set(prefill, &(struct sm_call){.tokens = tokens, .begin = 24 - TOKENS, .count = TOKENS});
+    run_thread_by_thread(prefill, threads, last_first);
+    sm_plan_set(append, &(struct sm_call){.tokens = tokens, .count = APPENDED, .past = TOKENS});
+    run_thread_by_thread(append, threads, last_first);
+    for (size_t i = 0; i < 3; i++) {
+        const int32_t token = 11 + (int32_t)i;
+        sm_plan_set(decode, &(struct sm_call){.tokens = &token, .count = 1, .past = TOKENS + APPENDED + i});
+        run_thread_by_thread(decode, threads, last_first);
+    }
+    assert_memory_equal(sm_plan_logits(decode), wanted, 160 * sizeof *wanted);
+    sm_session_cache(f->session)->used = TOKENS + APPENDED + 3; /* what the next reset must clear */
+    for (size_t i = 0; i < 3; i++) free(arenas[i]);
+}
+
+static void check_barriers(const char *file, const char *recipe)
+{
+    const struct sm_session_options options = {
+        .max_seq = 24, .kv = SM_KV_I8, .threads = 1, .append_buckets = {5}, .append_bucket_count = 1};
+    struct fixture f;
+    struct sm_positions *positions;
+    float wanted[160];
+    open_file(&f, file, recipe, &options);
+    assert_int_equal(f.model->shape.vocab, 160);
+    assert_int_equal(sm_positions_create(&positions, f.model, 24, why, sizeof why), 0);
+    assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_LEFT, why, sizeof why), 0);
+    assert_int_equal(sm_session_append(f.session, tokens, APPENDED, why, sizeof why), 0);
+    for (int32_t i = 0; i < 3; i++) assert_int_equal(sm_session_decode(f.session, 11 + i, why, sizeof why), 0);
+    memcpy(wanted, sm_session_logits(f.session), sizeof wanted);
+    for (size_t threads = 2; threads <= 5; threads++)
+        for (int last_first = 0; last_first <= 1; last_first++) run_phases(&f, positions, threads, last_first, wanted);
+    sm_positions_destroy(positions);
+    fixture_close(&f);
+}
+
 static void test_barriers(void **state)
 {
     (void)state;
-    const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_I8, .threads = 1};
-    for (size_t r = 0; sm_recipe_name(r); r++) {
-        struct fixture f;
-        struct sm_positions *positions;
-        float wanted[160];
-        open_model(&f, sm_recipe_name(r), &options);
-        assert_int_equal(sm_positions_create(&positions, f.model, 24, why, sizeof why), 0);
-        assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_LEFT, why, sizeof why), 0);
-        for (int32_t i = 0; i < 3; i++) assert_int_equal(sm_session_decode(f.session, 11 + i, why, sizeof why), 0);
-        memcpy(wanted, sm_session_logits(f.session), sizeof wanted);
-        for (size_t threads = 2; threads <= 5; threads++)
-            for (int last_first = 0; last_first <= 1; last_first++) {
-                void *arenas[2];
-                struct sm_plan *prefill = build(&f, positions, SM_PHASE_PREFILL, threads, &arenas[0]);
-                struct sm_plan *decode = build(&f, positions, SM_PHASE_DECODE, threads, &arenas[1]);
-                sm_session_reset(f.session);
-                sm_plan_set(prefill, &(struct sm_call){.tokens = tokens, .begin = 24 - TOKENS, .count = TOKENS});
-                run_thread_by_thread(prefill, threads, last_first);
-                for (size_t i = 0; i < 3; i++) {
-                    const int32_t token = 11 + (int32_t)i;
-                    sm_plan_set(decode, &(struct sm_call){.tokens = &token, .count = 1, .past = TOKENS + i});
-                    run_thread_by_thread(decode, threads, last_first);
-                }
-                assert_memory_equal(sm_plan_logits(decode), wanted, sizeof wanted);
-                sm_session_cache(f.session)->used = TOKENS + 3; /* what the reset above must clear */
-                free(arenas[0]);
-                free(arenas[1]);
-            }
-        sm_positions_destroy(positions);
-        fixture_close(&f);
-    }
+    static const char *const files[] = {"llama-tiny/llama-tiny-q8_0.gguf", "gemma2-tiny",
+                                        "gemma3-tiny/gemma3-tiny-q8_0.gguf", "gemma4-tiny", "gemma4-keqv-tiny"};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (size_t r = 0; sm_recipe_name(r); r++) check_barriers(files[i], sm_recipe_name(r));
 }
 
 static void test_synthetic(void **state)
@@ -258,9 +308,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hooks_and_times), cmocka_unit_test(test_variants_and_sizes),
-        cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_synthetic),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hooks_and_times),    cmocka_unit_test(test_layer_kinds),
+        cmocka_unit_test(test_variants_and_sizes), cmocka_unit_test(test_fewer_threads),
+        cmocka_unit_test(test_barriers),           cmocka_unit_test(test_synthetic),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

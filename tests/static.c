@@ -82,13 +82,18 @@ static void test_nothing_allocates(void **state)
 {
     (void)state;
     char why[512];
-    const char *const recipes[] = {"native", "float"};
+    const struct {
+        const char *file, *recipe;
+    } models[] = {{"llama-tiny/llama-tiny-q8_0.gguf", "native"},
+                  {"llama-tiny/llama-tiny-q8_0.gguf", "float"},
+                  {"gemma4-tiny", "native"},
+                  {"gemma3-tiny/gemma3-tiny-q8_0.gguf", "native"}};
     const int32_t tokens[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
-    for (size_t r = 0; r < 2; r++)
+    for (size_t r = 0; r < sizeof models / sizeof *models; r++)
         for (size_t threads = 1; threads <= 2; threads++) {
             struct fixture f;
-            const struct fixture_options o = {golden_path("llama-tiny/llama-tiny-q8_0.gguf"),
-                                              recipes[r],
+            const struct fixture_options o = {golden_path(models[r].file),
+                                              models[r].recipe,
                                               sm_cpu_features(),
                                               32,
                                               threads,
@@ -104,6 +109,7 @@ static void test_nothing_allocates(void **state)
                 assert_int_equal(allocations, planned);
                 for (int i = 0; i < 20; i++)
                     assert_int_equal(sm_session_decode(f.session, tokens[i % 11], why, sizeof why), 0);
+                assert_non_null(sm_session_logits(f.session)); /* under a softcap, where the model has one */
                 assert_int_equal(sm_session_decode(f.session, 1, why, sizeof why), -1);
                 assert_int_equal(allocations, planned);
             }
