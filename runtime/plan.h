@@ -38,6 +38,7 @@ enum sm_label {
     SM_LABEL_DOWN,
     SM_LABEL_HEAD,
     SM_LABEL_ARGMAX,
+    SM_LABEL_CONCAT,              /* of past and new keys and values */
     SM_LABEL_HEAD_NORM,           /* of queries, keys and values, head by head */
     SM_LABEL_POST_NORM,           /* of a branch, and its addition to the stream */
     SM_LABEL_PER_LAYER_EMBEDDING, /* made once a token, for all layers (model-math: A.4, 2) */
@@ -86,6 +87,7 @@ struct sm_plan_options {
     bool all_rows;   /* logits of every row, hidden states kept: golden tests and verification only */
     float mask_fill; /* 0: the default, -120 */
     bool short_sliding;
+    bool concatenated; /* append and decode put both segments of keys and values into one first */
 };
 
 struct sm_plan; /* opaque; lies in the arena */

@@ -3,6 +3,7 @@
 
 #include "attention.h"
 #include "cache_write.h"
+#include "kv_concat/kv_concat.h"
 #include "plan_parts.h"
 #include "rope/rope.h"
 
@@ -63,44 +64,105 @@ static void add_write(struct plan_builder *b, size_t l, void *to, float *scale, 
     if (into_slots) plan_keep_write(b, placed, &shape);
 }
 
-static void add_attention(struct plan_builder *b, size_t l, const struct plan_operands *o)
+/* The keys (or values) of a layer as attention may read them: slots of the cache, and the rows of the call. */
+struct segments {
+    struct sm_kv past, now;
+};
+
+static struct segments segments_of(const struct plan_builder *b, size_t l, const struct plan_now *now, bool values)
 {
     const struct sm_layer_shape *a = plan_layer(b, l);
     const struct sm_layer_cache *c = &b->cache->layer[a->kv_source];
+    const size_t rows = b->options->rows, slots = b->options->max_seq - 1;
+    const bool each = b->cache->type == SM_KV_I8; /* a scale for every slot; else a stride of 0: one for all, or none */
+    const float *past_scale = values ? c->v_scale : c->k_scale, *now_scale = values ? now->v_scale : now->k_scale;
+    return (struct segments){
+        .past = {values ? c->v : c->k, past_scale, slots * a->head_dim, each ? slots : 0},
+        .now = {values ? now->v : now->k, past_scale ? now_scale : NULL, rows * a->head_dim, each ? rows : 0},
+    };
+}
+
+/* A view of the past that is shorter than its slots moves with each call. */
+static void keep_view(struct plan_builder *b, size_t l, struct sm_kv *at)
+{
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const size_t past = plan_mask(b, a->window)->past;
+    if (past && past < b->options->max_seq - b->options->rows)
+        plan_keep_view(b, at, past, a->head_dim * sm_kv_element_bytes(b->cache->type));
+}
+
+/* Both segments put together in `all`, which becomes the rows of the call: nothing is past any more. */
+static void add_concat(struct plan_builder *b, size_t l, struct segments *s, void *all, float *all_scale,
+                       unsigned reads, unsigned writes)
+{
+    const struct sm_layer_shape *a = plan_layer(b, l);
+    const size_t rows = b->options->rows, past = plan_mask(b, a->window)->past, columns = past + rows;
+    const bool each = s->past.scale_stride; /* slot has a scale; else one for all stays what it is */
+    const struct sm_kv_concat args = {.out = all,
+                                      .out_scale = each ? all_scale : NULL,
+                                      .out_stride = columns * a->head_dim,
+                                      .out_scale_stride = columns,
+                                      .past = s->past,
+                                      .now = s->now,
+                                      .past_rows = past,
+                                      .now_rows = rows,
+                                      .kv_heads = a->kv_heads,
+                                      .head_dim = a->head_dim,
+                                      .element_bytes = sm_kv_element_bytes(b->cache->type)};
+    const struct sm_shape shape = {{[SM_KV_CONCAT_ROWS] = (int64_t)rows,
+                                    [SM_KV_CONCAT_MAX_SEQ] = (int64_t)columns,
+                                    [SM_KV_CONCAT_HEAD_DIM] = (int64_t)a->head_dim,
+                                    [SM_KV_CONCAT_KV_HEADS] = (int64_t)a->kv_heads,
+                                    [SM_KV_CONCAT_ELEMENT_BYTES] = (int64_t)args.element_bytes}};
+    struct sm_kv_concat *placed =
+        plan_step(b, SM_LABEL_CONCAT, plan_variant(b, "kv_concat"), &args, sizeof args, &shape, reads, writes);
+    keep_view(b, l, placed ? &placed->past : NULL);
+    *s = (struct segments){.now = {all, each ? all_scale : s->past.scale, args.out_stride, each ? columns : 0}};
+}
+
+static void add_attention(struct plan_builder *b, size_t l, const struct plan_operands *o)
+{
+    const struct sm_layer_shape *a = plan_layer(b, l);
     const struct plan_mask *mask = plan_mask(b, a->window);
     const struct plan_now *now = &o->now[a->kv_source];
-    const size_t rows = b->options->rows, past = mask->past, slots = b->options->max_seq - 1;
-    const size_t stride = slots * a->head_dim, now_stride = rows * a->head_dim;
-    const size_t scale_stride = b->cache->type == SM_KV_I8 ? slots : 0; /* 0: one scale for all slots, or none */
+    const size_t rows = b->options->rows, columns = mask->past + rows;
+    const bool concatenated = b->options->concatenated && mask->past;
+    struct segments k = segments_of(b, l, now, false), v = segments_of(b, l, now, true);
+    if (concatenated) {
+        add_concat(b, l, &k, o->all.k, o->all.k_scale, PLAN_NOW_K | PLAN_SLOTS_K, PLAN_ALL_K);
+        add_concat(b, l, &v, o->all.v, o->all.v_scale, PLAN_NOW_V | PLAN_SLOTS_V, PLAN_ALL_V);
+    }
     const struct sm_attention args = {.out = o->mixed,
                                       .out_stride = a->heads * a->head_dim,
                                       .q = o->q,
                                       .q_stride = a->heads * a->head_dim,
-                                      .k_past = {c->k, c->k_scale, stride, scale_stride},
-                                      .v_past = {c->v, c->v_scale, stride, scale_stride},
-                                      .k_now = {now->k, c->k_scale ? now->k_scale : NULL, now_stride, rows},
-                                      .v_now = {now->v, c->k_scale ? now->v_scale : NULL, now_stride, rows},
+                                      .k_past = k.past,
+                                      .v_past = v.past,
+                                      .k_now = k.now,
+                                      .v_now = v.now,
                                       .mask = mask->mask,
-                                      .mask_stride = past + rows,
+                                      .mask_stride = columns,
                                       .rows = rows,
                                       .heads = a->heads,
                                       .kv_heads = a->kv_heads,
                                       .head_dim = a->head_dim,
-                                      .past = past,
-                                      .now = rows,
+                                      .past = concatenated ? 0 : mask->past,
+                                      .now = concatenated ? columns : rows,
                                       .scale = b->weights->layer[l].score_scale,
                                       .softcap = a->attention_softcap};
     const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)rows,
-                                    [SM_ATTENTION_MAX_SEQ] = (int64_t)(past + rows),
+                                    [SM_ATTENTION_MAX_SEQ] = (int64_t)columns,
                                     [SM_ATTENTION_HEAD_DIM] = (int64_t)a->head_dim,
                                     [SM_ATTENTION_HEADS] = (int64_t)a->heads,
                                     [SM_ATTENTION_KV_HEADS] = (int64_t)a->kv_heads,
                                     [SM_ATTENTION_VALID] = -1,
                                     [SM_ATTENTION_WINDOW] = (int64_t)a->window}};
-    void *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args, &shape,
-                             PLAN_Q | PLAN_NOW | PLAN_SLOTS | PLAN_MASK, PLAN_MIXED);
-    if (past && past < b->options->max_seq - rows)
-        plan_keep_view(b, placed, a->head_dim * sm_kv_element_bytes(b->cache->type));
+    const unsigned reads = concatenated ? PLAN_ALL_K | PLAN_ALL_V : PLAN_NOW | PLAN_SLOTS;
+    struct sm_attention *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args,
+                                            &shape, PLAN_Q | PLAN_MASK | reads, PLAN_MIXED);
+    if (concatenated) return;
+    keep_view(b, l, placed ? &placed->k_past : NULL);
+    keep_view(b, l, placed ? &placed->v_past : NULL);
 }
 
 void plan_add_masks(struct plan_builder *b)

@@ -163,11 +163,11 @@ void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const 
     b->plan.write_count++;
 }
 
-void plan_keep_view(struct plan_builder *b, struct sm_attention *args, size_t slot_bytes)
+void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t past, size_t slot_bytes)
 {
     if (b->arena)
         b->plan.views[b->plan.view_count] =
-            (struct plan_view){.args = args, .k = args->k_past, .v = args->v_past, .slot_bytes = slot_bytes};
+            (struct plan_view){.at = at, .all = *at, .past = past, .slot_bytes = slot_bytes};
     b->plan.view_count++;
 }
 

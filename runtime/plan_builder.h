@@ -37,6 +37,8 @@ enum {
     PLAN_ARGMAX = 1 << 16,
     PLAN_BRANCH = 1 << 17,
     PLAN_PER_LAYER = 1 << 18,
+    PLAN_ALL_K = 1 << 19,
+    PLAN_ALL_V = 1 << 20,
     PLAN_NOW = PLAN_NOW_K | PLAN_NOW_V,
     PLAN_SLOTS = PLAN_SLOTS_K | PLAN_SLOTS_V
 };
@@ -60,11 +62,10 @@ struct plan_mask {
     struct sm_mask_build *args;
 };
 
-/* An attention whose view of the past moves: `k` and `v` begin at slot 0, what a call sees where it must. */
+/* An operand that is a view of `past` slots which moves: `all` begins at slot 0, what a call sees where it must. */
 struct plan_view {
-    struct sm_attention *args;
-    struct sm_kv k, v;
-    size_t slot_bytes; /* of one slot of a KV head */
+    struct sm_kv *at, all;
+    size_t past, slot_bytes; /* bytes of one slot of a KV head */
 };
 
 /* A write into slots, whose rows and slot each call sets. */
@@ -147,7 +148,7 @@ struct sm_part plan_share(const struct sm_family *family, const struct sm_shape 
 void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const struct sm_shape *shape);
 
 /* Notes that the step just added reads a view of the past that moves. */
-void plan_keep_view(struct plan_builder *b, struct sm_attention *args, size_t slot_bytes);
+void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t past, size_t slot_bytes);
 
 /* The mask of layers with that window. */
 const struct plan_mask *plan_mask(const struct plan_builder *b, size_t window);

@@ -41,9 +41,7 @@ static void set_views(struct sm_plan *p, const struct sm_call *call)
 {
     for (size_t i = 0; i < p->view_count; i++) {
         const struct plan_view *view = &p->views[i];
-        const size_t first = first_shown(view->args->past, call->past);
-        view->args->k_past = kv_from(&view->k, first, view->slot_bytes);
-        view->args->v_past = kv_from(&view->v, first, view->slot_bytes);
+        *view->at = kv_from(&view->all, first_shown(view->past, call->past), view->slot_bytes);
     }
 }
 

@@ -25,6 +25,7 @@ struct plan_operands {
     float *per_layer; /* [rows][layers * per_layer_width] */
     struct sm_a8 a8;
     struct plan_now now[SM_SHAPE_MAX_LAYERS]; /* of the layers that own keys and values */
+    struct plan_now all;                      /* a layer's columns in one segment, when they are concatenated */
 };
 
 const struct sm_layer_shape *plan_layer(const struct plan_builder *b, size_t l);

@@ -159,9 +159,8 @@ static struct widths widths_of(const struct sm_model_shape *s)
     return w;
 }
 
-static struct plan_now take_now(struct plan_builder *b, size_t kv, size_t kv_heads)
+static struct plan_now take_now(struct plan_builder *b, size_t rows, size_t kv, size_t kv_heads)
 {
-    const size_t rows = b->options->rows;
     return (struct plan_now){.k = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type)),
                              .v = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type)),
                              .k_scale = plan_take(b, rows * kv_heads * sizeof(float)),
@@ -172,12 +171,12 @@ static struct plan_now take_now(struct plan_builder *b, size_t kv, size_t kv_hea
 static void reserve_now(struct plan_builder *b, struct plan_operands *o, const struct widths *w)
 {
     const struct sm_model_shape *s = &b->weights->model->shape;
-    const struct plan_now shared = take_now(b, w->kv, w->kv_heads);
+    const struct plan_now shared = take_now(b, b->options->rows, w->kv, w->kv_heads);
     for (size_t l = 0; l < s->layers; l++) {
         const enum sm_layer_kind kind = sm_layer_kind_of(s, l);
         const bool donor = kind == SM_LAYER_FULL_DONOR || kind == SM_LAYER_SLIDING_DONOR;
         const struct sm_layer_shape *a = &s->layer[l];
-        o->now[l] = donor ? take_now(b, a->kv_heads * a->head_dim, a->kv_heads) : shared;
+        o->now[l] = donor ? take_now(b, b->options->rows, a->kv_heads * a->head_dim, a->kv_heads) : shared;
         if (b->cache->type == SM_KV_I16) { /* one scale for the cache and the call's own rows */
             o->now[l].k_scale = b->cache->layer[a->kv_source].k_scale;
             o->now[l].v_scale = b->cache->layer[a->kv_source].v_scale;
@@ -206,6 +205,8 @@ static void reserve_operands(struct plan_builder *b, struct plan_operands *o)
     o->a8.scale = plan_take(b, float_row * (w.widest / SM_GROUP + 1));
     o->a8.sum = plan_take(b, rows * sizeof(int32_t) * (w.widest / SM_GROUP + 1));
     reserve_now(b, o, &w);
+    if (b->options->concatenated && b->options->phase != SM_PHASE_PREFILL)
+        o->all = take_now(b, b->options->max_seq, w.kv, w.kv_heads);
 }
 
 void plan_add_steps(struct plan_builder *b)

@@ -51,6 +51,7 @@ struct sm_session_options {
     size_t append_buckets[SM_MAX_BUCKETS], append_bucket_count;
     enum sm_when_full when_full;
     bool short_sliding; /* layers with a window read the slots it reaches, not all (plan.h) */
+    bool concatenated;  /* attention reads one segment that past and new keys are copied to, not two */
 };
 
 struct sm_session;
