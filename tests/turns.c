@@ -182,6 +182,7 @@ static void test_bucket_sets(void **state)
                 options.threads = 1 + (way >> 1 & 1);
                 options.when_full = way & 4 ? SM_WHEN_FULL_DECODE : SM_WHEN_FULL_SMALLER;
                 options.short_sliding = (set + (way >> 1)) % 2;
+                options.concatenated = (set + way) % 3 == 0;
                 run(&r, models[m].file, "float", features, &options, way & 2 ? SM_PAD_LEFT : SM_PAD_RIGHT, &o);
                 check_rows(&r, models[m].name, &o);
                 free(o.logits);
