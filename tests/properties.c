@@ -29,7 +29,8 @@
 /* How far an answer may be off, as a share of the largest logit. Float sums that are ordered otherwise differ by some
  * 2^-24 a term; where keys and values or rows are rounded to fewer bits, one that lies between two steps may go to
  * either. */
-static const double tolerance_float[SM_KV_TYPES] = {[SM_KV_F32] = 3e-5, [SM_KV_F16] = 4e-3, [SM_KV_I8] = 0.03};
+static const double tolerance_float[SM_KV_TYPES] = {
+    [SM_KV_F32] = 3e-5, [SM_KV_F16] = 4e-3, [SM_KV_I8] = 0.03, [SM_KV_I16] = 4e-3};
 #define TOLERANCE_NATIVE 0.3
 
 enum property {
@@ -115,6 +116,10 @@ static void poison(struct sm_cache *c, size_t from, struct sm_random *r)
                 a->k_scale[i / a->head_dim] = 1.0f / 127;
                 a->v_scale[i / a->head_dim] = 1e4f;
                 break;
+            case SM_KV_I16: /* its scales are those of what was computed */
+                ((int16_t *)a->k)[i] = (int16_t)(sign * (int)(1 / *a->k_scale));
+                ((int16_t *)a->v)[i] = (int16_t)(32767 * sign);
+                break;
             default:
                 ((float *)a->k)[i] = (float)sign;
                 ((float *)a->v)[i] = 1e6f * (float)sign;
@@ -136,8 +141,8 @@ static size_t changed_beyond(const struct sm_cache *c, const char *before, size_
             size_t slot_bytes;
         } arrays[] = {{a->k, a->head_dim * element},
                       {a->v, a->head_dim * element},
-                      {a->k_scale, sizeof(float)},
-                      {a->v_scale, sizeof(float)}};
+                      {c->type == SM_KV_I8 ? a->k_scale : NULL, sizeof(float)},
+                      {c->type == SM_KV_I8 ? a->v_scale : NULL, sizeof(float)}};
         for (size_t i = 0; i < 4; i++)
             for (size_t g = 0; arrays[i].data && g < a->kv_heads; g++) {
                 const size_t at = (g * slots + past) * arrays[i].slot_bytes;
@@ -238,7 +243,7 @@ static void subject_create(struct subject *s, uint64_t seed)
     memset(s, 0, sizeof *s);
     s->seed = seed;
     s->recipe = native ? "native" : "float";
-    s->kv = sm_random_below(&r, 3) ? SM_KV_F32 : (enum sm_kv_type)sm_random_below(&r, SM_KV_I8 + 1);
+    s->kv = sm_random_below(&r, 3) ? SM_KV_F32 : (enum sm_kv_type)sm_random_below(&r, SM_KV_TYPES);
     random_model_create(&s->random, seed, native ? SM_FORMAT_Q8_0 : SM_FORMAT_F32);
     const size_t vocab = s->random.model.shape.vocab;
     assert_true(vocab <= VOCAB_MOST);
@@ -355,7 +360,7 @@ static void test_properties(void **state)
             if (!only || !strcmp(only, names[p])) check(&s, (enum property)p, s.seed * 31 + (uint64_t)p);
         random_model_destroy(&s.random);
     }
-    print_message("%zu cases with seed %llu; largest differences, KV in f32, f16, i8, and int8 rows:\n", count,
+    print_message("%zu cases with seed %llu; largest differences, KV in f32, f16, i8, i16, and int8 rows:\n", count,
                   (unsigned long long)first_seed);
     for (int p = 0; p < PROPERTIES; p++) {
         print_message("  %-22s %5zu cases ", names[p], done_cases[p]);

@@ -22,6 +22,10 @@ static const struct {
 } models[] = {
     {"llama-tiny", "llama-tiny/llama-tiny-f32.gguf"},
     {"llama3-rope-tiny", "llama3-rope-tiny/llama3-rope-tiny-f32.gguf"},
+    {"gemma2-tiny", "gemma2-tiny"},
+    {"gemma3-tiny", "gemma3-tiny"},
+    {"gemma4-tiny", "gemma4-tiny"},
+    {"gemma4-keqv-tiny", "gemma4-keqv-tiny"},
 };
 #define MODELS (sizeof models / sizeof *models)
 
@@ -239,6 +243,8 @@ static void test_tico(void **state)
     check_tico("llama-tiny", file, "buckets_7_8", (const size_t[]){7, 8, 0});
     check_tico("llama-tiny", file, "exact", (const size_t[]){17, 1, 0});
     check_tico("llama-tiny", file, "decode_loop", (const size_t[]){0});
+    check_tico("gemma4-tiny", "gemma4-tiny", "decode_loop", (const size_t[]){0});
+    check_tico("gemma4-keqv-tiny", "gemma4-keqv-tiny", "decode_loop", (const size_t[]){0});
 }
 
 int main(void)
