@@ -56,6 +56,10 @@ static enum sm_arm_result from_folder(struct sm_arm *arm, const char *folder, ch
     snprintf(arm->identity, sizeof arm->identity, "%.90s", strcmp(arm->spec, ".") ? arm->spec : "this build");
     const int m = snprintf(arm->objects, sizeof arm->objects, "%s/kernels/CMakeFiles/slotmark_kernels.dir", folder);
     if (m < 0 || (size_t)m >= sizeof arm->objects || !is_folder(arm->objects)) arm->objects[0] = '\0';
+    char archive[SM_ARM_PATH + 64];
+    const int k = snprintf(arm->archives, sizeof arm->archives, "%s/lib", folder);
+    snprintf(archive, sizeof archive, "%s/libslotmark_kernels.a", arm->archives);
+    if (k < 0 || (size_t)k >= sizeof arm->archives || !is_file(archive)) arm->archives[0] = '\0';
     return SM_ARM_OK;
 }
 

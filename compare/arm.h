@@ -16,12 +16,13 @@
 #define SM_ARM_PATH 1024
 
 struct sm_arm {
-    char spec[256];            /* as given, without @variant */
-    char variant[64];          /* "" none was given */
-    char identity[96];         /* for people: "3d1e07a", "WORKTREE (8be1f03)", the path */
-    char object[SM_ARM_PATH];  /* the shared object */
-    char objects[SM_ARM_PATH]; /* the folder of the variants' object files, FAMILY/VARIANT.c.o; "": there is none */
-    char built[160];           /* compiler and flags, where known */
+    char spec[256];             /* as given, without @variant */
+    char variant[64];           /* "" none was given */
+    char identity[96];          /* for people: "3d1e07a", "WORKTREE (8be1f03)", the path */
+    char object[SM_ARM_PATH];   /* the shared object */
+    char objects[SM_ARM_PATH];  /* the folder of the variants' object files, FAMILY/VARIANT.c.o; "": there is none */
+    char archives[SM_ARM_PATH]; /* the folder of libslotmark_{kernels,workloads}.a; "": there is none */
+    char built[160];            /* compiler and flags, where known */
 };
 
 enum sm_arm_result { SM_ARM_OK, SM_ARM_BAD /* no such thing: usage */, SM_ARM_UNBUILT /* it does not build */ };

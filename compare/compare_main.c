@@ -10,6 +10,7 @@
 #include "arguments.h"
 #include "compare.h"
 #include "duet.h"
+#include "layout.h"
 #include "report.h"
 
 enum { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MARKDOWN, FORM_JUNIT };
@@ -23,7 +24,7 @@ struct wish {
     struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
     double budget, slice_us, tolerance_percent, floor_percent, confidence, discovery_percent;
     int64_t seed, pairs, threads;
-    bool thorough, allow_removed, everything, quiet;
+    bool thorough, as_built, allow_removed, everything, quiet;
 };
 
 static void standard(struct wish *w, const char *command)
@@ -43,9 +44,16 @@ static void standard(struct wish *w, const char *command)
 /* Files that differ only in their number: nothing about a path may favour an arm. */
 struct copies {
     char folder[64];
-    char path[3][80];
+    char path[5][80]; /* A, B, a copy of A; and A and B placed anew */
     const char *object[3];
+    const struct sm_arm *arm;
 };
+
+static const char *place_anew(void *state, int arm, uint64_t seed)
+{
+    struct copies *c = state;
+    return sm_layout_link(&c->arm[arm], seed, c->path[3 + arm]) ? NULL : c->path[3 + arm];
+}
 
 static int copy_file(const char *from, const char *to)
 {
@@ -68,7 +76,7 @@ static int copy_file(const char *from, const char *to)
 
 static void remove_copies(struct copies *c)
 {
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 5; i++)
         if (c->path[i][0]) unlink(c->path[i]);
     if (c->folder[0]) rmdir(c->folder);
 }
@@ -84,8 +92,9 @@ static int make_copies(struct copies *c, const struct sm_arm arm[2], char *why, 
         snprintf(why, why_bytes, "copying the builds into %s: %s", place, strerror(errno));
         return -1;
     }
+    c->arm = arm;
+    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
     for (int i = 0; i < 3; i++) {
-        snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
         c->object[i] = c->path[i];
         if (copy_file(arm[i == 1].object, c->path[i])) {
             snprintf(why, why_bytes, "copying %.300s: %s", arm[i == 1].object, strerror(errno));
@@ -108,8 +117,8 @@ static int print_report(const struct sm_report *r, const struct wish *w, FILE *o
 }
 
 /* One base against one other: the exit code, or -1 and a sentence for 2. */
-static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const char *const object[3],
-                        const struct sm_loaded loaded[2], FILE *out, char *why, size_t why_bytes)
+static int compare_arms(const struct wish *w, struct copies *copies, const struct sm_loaded loaded[2], FILE *out,
+                        char *why, size_t why_bytes)
 {
     const struct sm_pairing_axis axes[] = {{"rows", &w->rows},
                                            {"max_seq", &w->max_seq},
@@ -122,6 +131,9 @@ static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const 
                                            {"valid", &w->valid},
                                            {"window", &w->window},
                                            {NULL, NULL}};
+    const char *fixed = sm_layout_refusal(&copies->arm[0]);
+    if (!fixed) fixed = sm_layout_refusal(&copies->arm[1]);
+    if (fixed && !w->as_built && !w->quiet) fprintf(stderr, "changes are judged as built only: %s\n", fixed);
     const struct sm_pairing_options pairing_options = {w->glob, axes, (size_t)w->threads};
     const struct sm_rounds_options options = {.seed = (uint64_t)w->seed,
                                               .budget_s = w->budget,
@@ -133,7 +145,10 @@ static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const 
                                               .slice_s = 1e-6 * w->slice_us,
                                               .pairs = (size_t)w->pairs,
                                               .threads = (size_t)w->threads,
-                                              .progress = w->quiet ? NULL : stderr};
+                                              .progress = w->quiet ? NULL : stderr,
+                                              .place = w->as_built || fixed ? NULL : place_anew,
+                                              .place_state = copies};
+    const struct sm_arm *arm = copies->arm;
     struct sm_pairing pairing;
     struct sm_rounds_result result;
     const int nothing = sm_pairing_make(&pairing, arm, loaded, &pairing_options, why, why_bytes);
@@ -144,7 +159,7 @@ static int compare_arms(const struct wish *w, const struct sm_arm arm[2], const 
         return SM_EXIT_NOTHING;
     }
     int code = -1;
-    if (!sm_rounds_run(&pairing, object, &options, &result, why, why_bytes)) {
+    if (!sm_rounds_run(&pairing, copies->object, &options, &result, why, why_bytes)) {
         const struct sm_report report = {.command = w->command,
                                          .arm = arm,
                                          .pairing = &pairing,
@@ -183,7 +198,7 @@ static int compare_specs(const struct wish *w, const char *base, const char *oth
             sm_kernels_load(&loaded[1], copies.object[1], why, sizeof why))
             code = SM_EXIT_REFUSED;
         else
-            code = compare_arms(w, arm, copies.object, loaded, out, why, sizeof why);
+            code = compare_arms(w, &copies, loaded, out, why, sizeof why);
     }
     if (code < 0 || (code && *why && code != SM_EXIT_NOTHING)) fprintf(stderr, "slotmark %s: %s\n", w->command, why);
     sm_kernels_unload(&loaded[0]);
@@ -261,6 +276,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"confidence", 0, SM_ARGUMENT_NUMBER, &w.confidence, NULL, "%", "of each interval: 95 (default) or 99"},
         {"fdr", 0, SM_ARGUMENT_NUMBER, &w.discovery_percent, NULL, "%", "false discovery rate (5; 100: not adjusted)"},
         {"thorough", 0, SM_ARGUMENT_FLAG, &w.thorough, NULL, NULL, "stop later: finds smaller changes"},
+        {"as-built", 0, SM_ARGUMENT_FLAG, &w.as_built, NULL, NULL,
+         "do not measure changes again with the code placed anew"},
         {"slice-us", 0, SM_ARGUMENT_NUMBER, &w.slice_us, NULL, "N",
          "microseconds that a timed slice lasts at least (200)"},
         {"pairs", 0, SM_ARGUMENT_INTEGER, &w.pairs, NULL, "N", "of slices in a launch (default 50)"},

@@ -7,9 +7,9 @@
 
 const char *sm_verdict_word(enum sm_verdict verdict)
 {
-    static const char *const words[SM_VERDICTS] = {"open",   "identical",    "same",         "faster",
-                                                   "slower", "faster<delta", "slower<delta", "inconclusive",
-                                                   "added",  "removed",      "failed",       "refused"};
+    static const char *const words[SM_VERDICTS] = {"open",         "identical",    "same",   "faster",       "slower",
+                                                   "faster<delta", "slower<delta", "layout", "inconclusive", "added",
+                                                   "removed",      "failed",       "refused"};
     return (unsigned)verdict < SM_VERDICTS ? words[verdict] : "?";
 }
 

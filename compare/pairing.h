@@ -19,6 +19,7 @@ enum sm_verdict {
     SM_VERDICT_SLOWER,
     SM_VERDICT_FASTER_WITHIN, /* proved, within the tolerance */
     SM_VERDICT_SLOWER_WITHIN,
+    SM_VERDICT_LAYOUT, /* a change as built, and none with the code placed anew for every launch */
     SM_VERDICT_INCONCLUSIVE,
     SM_VERDICT_ADDED,
     SM_VERDICT_REMOVED,
@@ -28,7 +29,7 @@ enum sm_verdict {
 };
 const char *sm_verdict_word(enum sm_verdict verdict);
 
-#define SM_LAUNCHES_MOST 80
+#define SM_LAUNCHES_MOST 40
 
 struct sm_comparison {
     char id[200];        /* "matmul_f32/avx2/rows:128,out:2048,in:2048" */
@@ -46,7 +47,12 @@ struct sm_comparison {
     struct sm_paired estimate; /* of the last look, or of all launches at the end */
     double p_overall;          /* over the looks */
     double detectable;         /* of inconclusive ones */
-    double launch_s;           /* of the last launch, for the plan of the rest */
+    /* A change is measured again with the code placed anew for each launch (layout.h), and d and so on are of that.
+     * What was seen as built is kept here. */
+    bool randomised;
+    struct sm_paired as_built;
+    double as_built_d[SM_LAUNCHES_MOST];
+    size_t as_built_launches;
 };
 
 /* Values of an axis for every family that has it. */

@@ -49,6 +49,7 @@ static double weight_of(const struct sm_comparison *c)
     case SM_VERDICT_REFUSED: return 7e6;
     case SM_VERDICT_SLOWER: return 6e6 + c->estimate.effect;
     case SM_VERDICT_SLOWER_WITHIN: return 5e6 + c->estimate.effect;
+    case SM_VERDICT_LAYOUT: return 4.5e6 + c->estimate.effect;
     case SM_VERDICT_INCONCLUSIVE: return 4e6 + c->estimate.effect;
     case SM_VERDICT_FASTER: return 3e6 - c->estimate.effect;
     case SM_VERDICT_FASTER_WITHIN: return 2e6 - c->estimate.effect;

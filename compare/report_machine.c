@@ -43,6 +43,9 @@ static json_t *comparison_json(const struct sm_comparison *c)
     json_object_set_new(j, "level", number(c->looks ? c->estimate.level : NAN));
     json_object_set_new(j, "p", number(c->looks ? c->p_overall : NAN));
     json_object_set_new(j, "detectable_percent", number(c->launches ? 100 * c->detectable : NAN));
+    json_object_set_new(j, "layout", json_string(c->randomised ? "placed anew for each launch" : "as built"));
+    json_object_set_new(j, "as_built_percent", number(c->randomised ? 100 * expm1(c->as_built.effect) : NAN));
+    json_object_set_new(j, "as_built_log_ratios", numbers(c->as_built_d, c->as_built_launches));
     json_object_set_new(j, "log_ratios", numbers(c->d, c->launches));
     json_object_set_new(j, "a_launch_ns", numbers(c->ns[0], c->launches));
     json_object_set_new(j, "b_launch_ns", numbers(c->ns[1], c->launches));

@@ -64,6 +64,7 @@ static void print_row(const struct sm_comparison *c, int width, FILE *out)
     fprintf(out, "  %-18s  %3zu  %s", interval, c->launches, sm_verdict_word(c->verdict));
     if (c->verdict == SM_VERDICT_INCONCLUSIVE && isfinite(c->detectable))
         fprintf(out, " (could see >= %.2g %%)", 100 * c->detectable);
+    if (c->verdict == SM_VERDICT_LAYOUT) fprintf(out, " (as built %+.2f %%)", 100 * expm1(c->as_built.effect));
     if (c->reason[0]) fprintf(out, ": %s", c->reason);
     fprintf(out, "\n");
 }
@@ -71,7 +72,7 @@ static void print_row(const struct sm_comparison *c, int width, FILE *out)
 static void print_mean(const struct sm_report *r, FILE *out)
 {
     const struct sm_paired *m = &r->result->mean;
-    if (!m->n) return;
+    if (!m->n || r->result->measured < 2) return;
     fprintf(out, "geometric mean of %zu: %+.2f %%", r->result->measured, 100 * expm1(m->effect));
     if (isfinite(m->low) && isfinite(m->high))
         fprintf(out, "  [%+.2f, %+.2f]", 100 * expm1(m->low), 100 * expm1(m->high));

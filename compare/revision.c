@@ -91,7 +91,7 @@ static enum sm_arm_result make_key(struct revision *r)
     char text[1024];
     if (sm_command_line(version, NULL, r->compiler, sizeof r->compiler)) return refuse(r, "there is no C compiler cc");
     if (uname(&system)) return refuse(r, strerror(errno));
-    size_t used = (size_t)snprintf(text, sizeof text, "2 %s %s %s", system.machine, r->compiler, FLAGS);
+    size_t used = (size_t)snprintf(text, sizeof text, "3 %s %s %s", system.machine, r->compiler, FLAGS);
     for (size_t i = 0; i < INPUTS; i++) {
         char name[160], id[64];
         snprintf(name, sizeof name, "%s:%s", r->tree, inputs[i]);
@@ -150,7 +150,8 @@ static enum sm_arm_result build(struct revision *r)
     int bad = build_in(r, work, log);
     if (!bad)
         bad = move(work, "build/lib/libslotmark-kernels.so", "kernels.so") ||
-              move(work, "build/kernels/CMakeFiles/slotmark_kernels.dir", "objects");
+              move(work, "build/kernels/CMakeFiles/slotmark_kernels.dir", "objects") ||
+              move(work, "build/lib", "archives");
     snprintf(part, sizeof part, "%s/source", work);
     remove_all(part);
     snprintf(part, sizeof part, "%s/build", work);
@@ -174,6 +175,7 @@ enum sm_arm_result sm_revision_get(struct sm_arm *arm, FILE *out, char *why, siz
     snprintf(r.folder, sizeof r.folder, "%.900s/build-%.40s", r.cache, r.key);
     path_in(arm->object, sizeof arm->object, r.folder, "kernels.so");
     path_in(arm->objects, sizeof arm->objects, r.folder, "objects");
+    path_in(arm->archives, sizeof arm->archives, r.folder, "archives");
     if (access(r.folder, F_OK)) result = build(&r);
     if (result == SM_ARM_OK && !access(arm->object, R_OK)) return SM_ARM_OK;
     if (result == SM_ARM_BAD) return result;

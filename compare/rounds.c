@@ -80,6 +80,16 @@ static void shuffle(struct rounds *r, size_t count)
     }
 }
 
+/* Both builds with their code placed anew. */
+static int place(struct rounds *r, struct sm_duet_job *job)
+{
+    for (int arm = 0; arm < 2; arm++) {
+        job->object[arm] = r->options->place(r->options->place_state, arm, sm_random_u64(&r->random));
+        if (!job->object[arm]) return -1;
+    }
+    return 0;
+}
+
 static void launch(struct rounds *r, struct sm_comparison *c)
 {
     const struct sm_rounds_options *o = r->options;
@@ -94,9 +104,12 @@ static void launch(struct rounds *r, struct sm_comparison *c)
     struct sm_duet_launch l;
     for (int attempt = 0; attempt < 3; attempt++) {
         job.seed = sm_random_u64(&r->random);
-        const uint64_t since = sm_clock_ns();
+        if (c->randomised && place(r, &job)) {
+            c->verdict = SM_VERDICT_FAILED;
+            snprintf(c->reason, sizeof c->reason, "its build could not be linked again with its code placed anew");
+            return;
+        }
         sm_duet_run(&job, LAUNCH_LIMIT_S, &l);
-        c->launch_s = 1e-9 * (double)(sm_clock_ns() - since);
         r->result->launches++;
         if (stop) return;
         if (l.status != SM_DUET_OK) {
@@ -111,19 +124,22 @@ static void launch(struct rounds *r, struct sm_comparison *c)
     c->ns[0][c->launches] = l.ns[0];
     c->ns[1][c->launches] = l.ns[1];
     c->d[c->launches++] = l.d;
-    if (c->looks < SM_LOOKS && c->launches == sm_look_launches[c->looks] &&
-        sm_rounds_look(c, o, r->compared) != SM_OPEN)
+    if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) return;
+    const enum sm_finding finding = sm_rounds_look(c, o, r->compared);
+    if (finding != SM_OPEN && finding != SM_SAME && o->place && !c->control && !c->randomised)
+        sm_rounds_randomise(c);
+    else if (finding != SM_OPEN || c->looks == SM_LOOKS)
         c->verdict = SM_VERDICT_SAME; /* closed: sm_rounds_decide says with which word */
 }
 
 static void show(struct rounds *r, size_t round, size_t open)
 {
     char text[96];
-    const size_t most = sm_look_launches[SM_LOOKS - 1];
-    snprintf(text, sizeof text, "launch %zu of at most %zu, %zu kernels open", round + 1, most, open);
-    /* most end early: what is left is guessed by the pace so far and a third of the launches to come */
+    const size_t most = 2 * sm_look_launches[SM_LOOKS - 1];
+    snprintf(text, sizeof text, "round %zu, %zu kernels open", round + 1, open);
+    /* most end early: what is left is guessed by the pace so far and a sixth of the launches to come */
     const double done = elapsed(r), pace = round ? done / (double)round : done;
-    r->progress.total_s = done + pace * (double)(most - round) / 3;
+    r->progress.total_s = done + pace * (double)(most - round) / 6;
     sm_progress_show(&r->progress, done, text);
 }
 
@@ -163,7 +179,7 @@ int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const
     sigaction(SIGINT, &act, &was_int);
     sigaction(SIGTERM, &act, &was_term);
     sm_progress_begin(&r.progress, options->progress, 0);
-    for (size_t k = 0; k < sm_look_launches[SM_LOOKS - 1] && round_of_launches(&r, k); k++) continue;
+    for (size_t k = 0; round_of_launches(&r, k); k++) continue;
     sm_progress_clear(&r.progress);
     sigaction(SIGINT, &was_int, NULL);
     sigaction(SIGTERM, &was_term, NULL);

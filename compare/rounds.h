@@ -16,6 +16,10 @@ struct sm_rounds_options {
     double slice_s;
     size_t pairs, threads;
     FILE *progress; /* or NULL */
+    /* Makes object `arm` (0 or 1) anew with its code placed by the seed, and gives its path; NULL: it cannot. Without
+     * this function changes are taken as built. */
+    const char *(*place)(void *state, int arm, uint64_t seed);
+    void *place_state;
 };
 
 struct sm_rounds_result {
@@ -38,6 +42,9 @@ int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const
  * sm_rounds_run ends with it; stored launches give the stored verdicts again. */
 void sm_rounds_decide(struct sm_pairing *pairing, const struct sm_rounds_options *options,
                       struct sm_rounds_result *result);
+
+/* From here on its launches are of code placed anew: what there is becomes `as_built`. */
+void sm_rounds_randomise(struct sm_comparison *c);
 
 /* A look at the launches so far: estimate, p, and whether the comparison may stop. m: how many are compared. */
 enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_options *options, size_t m);

@@ -22,9 +22,19 @@ enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_o
     return sm_look_finding(&wide, log1p(o->floor), log1p(o->tolerance)) == finding ? finding : SM_OPEN;
 }
 
+void sm_rounds_randomise(struct sm_comparison *c)
+{
+    c->randomised = true;
+    c->as_built = c->estimate;
+    memcpy(c->as_built_d, c->d, c->launches * sizeof *c->d);
+    c->as_built_launches = c->launches;
+    c->launches = c->looks = 0;
+}
+
 static bool measured(const struct sm_comparison *c)
 {
-    return !c->control && c->launches && (c->verdict == SM_VERDICT_OPEN || c->verdict == SM_VERDICT_SAME);
+    return !c->control && (c->launches || c->randomised) &&
+           (c->verdict == SM_VERDICT_OPEN || c->verdict == SM_VERDICT_SAME);
 }
 
 static int ascending(const void *a, const void *b)
@@ -82,6 +92,15 @@ static void widen(struct sm_comparison *c, double alpha)
     if (1 - c->estimate.level > alpha && !sm_paired_estimate(c->d, c->launches, alpha, &wide)) c->estimate = wide;
 }
 
+/* Stopped before the first look: what there is, and no interval. */
+static void unproved(struct sm_comparison *c, const struct sm_rounds_options *o)
+{
+    if (sm_paired_estimate(c->d, c->launches, o->alpha, &c->estimate)) c->estimate.effect = c->estimate.spread = NAN;
+    c->estimate.level = 1 - o->alpha;
+    c->estimate.low = -INFINITY;
+    c->estimate.high = INFINITY;
+}
+
 static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, struct sm_rounds_result *r)
 {
     double *values = malloc((p->count + 1) * sizeof *values);
@@ -96,14 +115,12 @@ static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, 
     const size_t chosen = m && o->discovery < 1 ? sm_discoveries(values, m, o->discovery, found) : m;
     for (size_t k = 0; k < m; k++) {
         struct sm_comparison *c = &p->list[of[k]];
-        if (!c->looks) { /* stopped early: what there is, at the level of the last look */
-            sm_paired_estimate(c->d, c->launches, o->alpha, &c->estimate);
-            c->estimate.low = -INFINITY;
-            c->estimate.high = INFINITY;
-        }
+        if (!c->looks) unproved(c, o);
         if (found[k] && m) widen(c, o->discovery * (double)chosen / (double)m);
         c->verdict = verdict_of(sm_look_finding(&c->estimate, log1p(r->floor), log1p(o->tolerance)));
         if (is_change(c->verdict) && o->discovery < 1 && !found[k]) c->verdict = SM_VERDICT_INCONCLUSIVE;
+        if (c->randomised && c->looks && !is_change(c->verdict)) c->verdict = SM_VERDICT_LAYOUT;
+        if (!c->launches) continue;
         const double alpha = 1 - c->estimate.level;
         c->detectable = expm1(sm_paired_detectable(c->estimate.spread, c->launches, alpha, 0.8));
         if (c->detectable < r->floor) c->detectable = r->floor;

@@ -147,6 +147,30 @@ static void a_noisy_machine_is_said_to_be_one(void **state)
     free(list);
 }
 
+/* What only one placement of the code shows is no regression; what every placement shows is one. */
+static void placement_is_told_from_change(void **state)
+{
+    (void)state;
+    struct sm_random random = {25};
+    for (int real = 0; real < 2; real++) {
+        struct sm_comparison c = {.verdict = SM_VERDICT_OPEN};
+        struct sm_pairing p = {&c, 1};
+        struct sm_rounds_result r = {0};
+        while (c.verdict == SM_VERDICT_OPEN) {
+            c.d[c.launches++] = draw(&random, c.randomised && !real ? 0 : 0.05);
+            if (c.launches != sm_look_launches[c.looks]) continue;
+            const enum sm_finding f = sm_rounds_look(&c, &standard, 1);
+            if (f != SM_OPEN && f != SM_SAME && !c.randomised)
+                sm_rounds_randomise(&c);
+            else if (f != SM_OPEN)
+                c.verdict = SM_VERDICT_SAME;
+        }
+        sm_rounds_decide(&p, &standard, &r);
+        assert_int_equal(c.verdict, real ? SM_VERDICT_SLOWER : SM_VERDICT_LAYOUT);
+        assert_true(fabs(c.as_built.effect - 0.05) < 0.005 && c.as_built_launches >= 8);
+    }
+}
+
 static void each_cause_has_its_exit_code(void **state)
 {
     (void)state;
@@ -185,6 +209,7 @@ int main(void)
         cmocka_unit_test(planted_changes_are_found_among_a_hundred),
         cmocka_unit_test(stored_launches_give_the_stored_verdicts),
         cmocka_unit_test(a_noisy_machine_is_said_to_be_one),
+        cmocka_unit_test(placement_is_told_from_change),
         cmocka_unit_test(each_cause_has_its_exit_code),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
