@@ -8,18 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "golden.h"
+#include "model_file.h"
 #include "tokenizer_table.h"
 
 static const struct {
     const char *file, *golden;
     size_t tokens;
-} models[] = {{"SmolLM2-135M-Instruct.Q4_1.gguf", "smollm2-135m", 49152},
-              {"gemma-3-270m-q4_k_m.gguf", "gemma3-270m", 262144}};
+} models[] = {{SMOLLM2_FILE, "smollm2-135m", 49152}, {GEMMA3_FILE, "gemma3-270m", 262144}};
 #define MODELS (sizeof models / sizeof *models)
 
 static char path[MODELS][4096];
@@ -27,16 +26,10 @@ static bool there[MODELS];
 
 static void find_models(void)
 {
-    const char *cache = getenv("SLOTMARK_CACHE"), *home = getenv("HOME"), *xdg = getenv("XDG_CACHE_HOME");
     for (size_t i = 0; i < MODELS; i++) {
-        if (cache && *cache)
-            snprintf(path[i], sizeof path[i], "%s/%s", cache, models[i].file);
-        else if (xdg && *xdg)
-            snprintf(path[i], sizeof path[i], "%s/slotmark/%s", xdg, models[i].file);
-        else
-            snprintf(path[i], sizeof path[i], "%s/.cache/slotmark/%s", home ? home : ".", models[i].file);
-        there[i] = !access(path[i], R_OK);
-        if (!there[i]) printf("skipped: there is no %s; scripts/fetch-model fetches it\n", path[i]);
+        const char *found = model_file(models[i].file);
+        there[i] = found;
+        if (found) snprintf(path[i], sizeof path[i], "%s", found);
     }
 }
 
