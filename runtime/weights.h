@@ -21,7 +21,7 @@ struct sm_forced {
 /* Where the scale of attention is applied: on the scores at each call, or beforehand on the copy of q_proj or k_proj
  * (weight and bias; on the norm of its heads where it has one, which would undo the other) that the weights hold. In k,
  * cached keys come out scaled. Scales of quantised blocks are half floats: exact in them when the scale is a power of
- * two, 1/8 for a head_dim of 64, else rounded by up to 2^-11. */
+ * two (1/8 for a head_dim of 64) and leaves none below 2^-14, else rounded by 2^-11 and more. */
 enum sm_scale_in { SM_SCALE_IN_SCORES, SM_SCALE_IN_Q, SM_SCALE_IN_K, SM_SCALE_INS };
 
 /* "scores", "q", "k"; 0 or -1. */
