@@ -188,6 +188,16 @@ void sm_record_add_step(struct sm_record *record, const char *label, double ns, 
               json_pack("{s:s,s:o,s:I}", "label", label, "ns", number(ns), "calls", (json_int_t)calls));
 }
 
+void sm_record_add_step_part(struct sm_record *record, const char *part, double ns, int64_t calls)
+{
+    const json_t *steps = json_object_get(record->json, "steps");
+    json_t *step = json_array_get(steps, json_array_size(steps) - 1);
+    if (!json_object_get(step, "parts")) json_object_set_new(step, "parts", json_array());
+    if (json_array_append_new(json_object_get(step, "parts"),
+                              json_pack("{s:s,s:o,s:I}", "part", part, "ns", number(ns), "calls", (json_int_t)calls)))
+        fault(record, "no step to add to, or no memory for", part);
+}
+
 void sm_record_add_ceiling(struct sm_record *record, const char *name, double value, const char *unit, int threads)
 {
     sm_record_put_json(record, "ceilings", name,

@@ -20,7 +20,8 @@
  *   token_ns          [every decoded token, in order]
  *   ops ops_unit bytes footprint       of one call
  *   error error_after units of the tolerance, before and after timing
- *   steps             [{"label":"attention","ns":..,"calls":..}]; label "unexplained" for the rest
+ *   steps             [{"label":"attention","ns":..,"calls":..}]; label "unexplained" for the rest; where layers are
+ *                     of several kinds also "parts":[{"part":"full donor","ns":..,"calls":..}] of each
  *   memory            {"weights_bytes","cache_bytes","arena_bytes","peak_rss_bytes"}, the peak while it was
  *                     measured, loading and packing left out; load_s pack_s seconds
  *   counters          [{"name","value","unit","provider","state","why","scope"}], value null unless the
@@ -71,6 +72,8 @@ void sm_record_put_json(struct sm_record *record, const char *key, const char *m
 void sm_record_fail(struct sm_record *record, const char *status, const char *why);
 
 void sm_record_add_step(struct sm_record *record, const char *label, double ns, int64_t calls);
+/* Of the step added last, what a part of the model took: "part" of its "parts". */
+void sm_record_add_step_part(struct sm_record *record, const char *part, double ns, int64_t calls);
 void sm_record_add_ceiling(struct sm_record *record, const char *name, double value, const char *unit, int threads);
 /* value is dropped (null) unless state is "usable" or "multiplexed". */
 void sm_record_add_counter(struct sm_record *record, const char *name, double value, const char *unit,

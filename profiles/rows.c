@@ -261,13 +261,61 @@ static void print_md_steps(const json_t *record, FILE *out)
     json_t *step;
     json_array_foreach(steps, i, step) total += number(step, "ns");
     if (!(total > 0)) return;
-    fprintf(out,
-            "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n| step            | share |       ms |\n"
-            "|-----------------|------:|---------:|\n",
-            !strcmp(text(record, "phase"), "decode") ? "a decoded token's time" : "the time of a prefill",
-            number(record, "max_seq"), text(record, "kv_type"), number(record, "threads"), total * 1e-6);
-    json_array_foreach(steps, i, step) fprintf(out, "| %-15s | %4.1f%% | %8.3f |\n", text(step, "label"),
+    fprintf(
+        out,
+        "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n| step                | share |       ms |\n"
+        "|---------------------|------:|---------:|\n",
+        !strcmp(text(record, "phase"), "decode") ? "a decoded token's time" : "the time of a prefill",
+        number(record, "max_seq"), text(record, "kv_type"), number(record, "threads"), total * 1e-6);
+    json_array_foreach(steps, i, step) fprintf(out, "| %-19s | %4.1f%% | %8.3f |\n", text(step, "label"),
                                                100 * number(step, "ns") / total, number(step, "ns") * 1e-6);
+}
+
+/* The part of a step that is called so, or NULL. */
+static const json_t *part_of(const json_t *step, const char *name)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(step, "parts"), i, part)
+    {
+        if (!strcmp(text(part, "part"), name)) return part;
+    }
+    return NULL;
+}
+
+/* The steps of layers by kind of layer, where the model has several: its attention has them all. */
+static void print_md_parts(const json_t *record, FILE *out)
+{
+    const json_t *steps = json_object_get(record, "steps");
+    const json_t *kinds = NULL;
+    size_t i, k;
+    json_t *step, *kind;
+    json_array_foreach(steps, i, step)
+    {
+        if (!strcmp(text(step, "label"), "attention")) kinds = json_object_get(step, "parts");
+    }
+    if (json_array_size(kinds) < 2) return;
+    fputs("\nThe same by kind of layer, ms:\n\n| step                |", out);
+    json_array_foreach(kinds, k, kind) fprintf(out, " %16s |", text(kind, "part"));
+    fputs("\n|---------------------|", out);
+    json_array_foreach(kinds, k, kind) fputs("-----------------:|", out);
+    fprintf(out, "\n| %-19s |", "layers");
+    json_array_foreach(kinds, k, kind) fprintf(out, " %16.0f |", number(kind, "calls"));
+    fputc('\n', out);
+    json_array_foreach(steps, i, step)
+    {
+        if (!json_array_size(json_object_get(step, "parts"))) continue;
+        fprintf(out, "| %-19s |", text(step, "label"));
+        json_array_foreach(kinds, k, kind)
+        {
+            const json_t *part = part_of(step, text(kind, "part"));
+            if (part)
+                fprintf(out, " %16.3f |", number(part, "ns") * 1e-6);
+            else
+                fprintf(out, " %16s |", "");
+        }
+        fputc('\n', out);
+    }
 }
 
 /* By shape, then team, then phase: the order in which trials ran does not show. */
@@ -311,6 +359,7 @@ static void print_in_order(json_t **list, size_t count, enum sm_rows_format form
     for (int p = 0; p < 2; p++)
         if (last[p]) {
             print_md_steps(last[p], out);
+            print_md_parts(last[p], out);
             print_md_counters(last[p], out);
         }
 }

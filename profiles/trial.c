@@ -110,6 +110,24 @@ static int one_run(struct sm_session *s, struct sm_trial *t, size_t gen, struct 
     return 0;
 }
 
+/* Kinds of layers whose steps ran. */
+static size_t kinds_of(const struct sm_step_times *times)
+{
+    size_t count = 0;
+    for (int k = SM_LAYER_NONE + 1; k < SM_LAYER_KINDS; k++) count += times->kind_calls[SM_LABEL_ATTENTION][k] > 0;
+    return count;
+}
+
+/* What the kinds of layers took of a step, where there are several. */
+static void add_kinds(struct sm_record *record, const struct sm_step_times *times, int label)
+{
+    for (int k = SM_LAYER_NONE + 1; k < SM_LAYER_KINDS; k++)
+        if (times->kind_calls[label][k])
+            sm_record_add_step_part(record, sm_layer_kind_name((enum sm_layer_kind)k),
+                                    (double)times->kind_ns[label][k] / (double)times->runs,
+                                    (int64_t)(times->kind_calls[label][k] / times->runs));
+}
+
 static void add_steps(struct sm_record *record, const struct sm_step_times *times)
 {
     if (!times || !times->runs) return;
@@ -120,6 +138,7 @@ static void add_steps(struct sm_record *record, const struct sm_step_times *time
         known += times->ns[l];
         sm_record_add_step(record, sm_label_name((enum sm_label)l), (double)times->ns[l] / runs,
                            (int64_t)(times->calls[l] / times->runs));
+        if (kinds_of(times) > 1) add_kinds(record, times, l);
     }
     const double rest = times->elapsed_ns > known ? (double)(times->elapsed_ns - known) / runs : 0;
     sm_record_add_step(record, "unexplained", rest, 1);

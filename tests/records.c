@@ -75,6 +75,8 @@ static void a_record_comes_back_as_it_was(void **state)
     sm_record_set_numbers(r, "token_ns", (const double[]){1, 2, 3}, 3);
     sm_record_put_integer(r, "shape", "rows", 1);
     sm_record_add_step(r, "attention", 12.5, 3);
+    sm_record_add_step_part(r, "full", 4.5, 1);
+    sm_record_add_step_part(r, "sliding", 8, 2);
     sm_record_add_counter(r, "instructions", 0, "1", "papi PAPI_TOT_INS", "absent", "no PMU", "thread 0");
     sm_record_add_counter(r, "page_faults", 7, "1", "getrusage", "usable", NULL, "thread 0");
     sm_record_add_ceiling(r, "dram_read", 1e10, "B/s", 2);
