@@ -13,7 +13,8 @@
  *   family group variant layout isa    which implementation ran
  *   shape             {"rows":1,...}, the family's axes
  *   threads           in the team; cache_state "hot" or "cold"
- *   model             {"name","file","bytes","sha256","arch","parameters","synthetic","formats"}
+ *   model             {"name","file","bytes","sha256","arch","parameters","synthetic","formats",
+ *                     "conversions":[{"from","to","tensors","relative_rms","max_error"}]}
  *   recipe            "float" or "native"; phase "prefill", "append" or "decode"
  *   max_seq bucket kv_type n_prompt n_gen n_depth padding_side
  *   unit              "ns"; samples [per call or per token, raw]; iterations [calls in each sample]

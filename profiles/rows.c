@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conversions.h"
 #include "stats.h"
 
 const char *const sm_rows_formats[] = {"md", "csv", "json", "jsonl", "sql", NULL};
@@ -190,6 +191,7 @@ static void print_row(const struct row *row, enum sm_rows_format format, int fir
     default:
         json_object_set(o, "samples_ns", json_object_get(row->record, "samples"));
         json_object_set(o, "steps", json_object_get(row->record, "steps"));
+        json_object_set(o, "conversions", json_object_get(json_object_get(row->record, "model"), "conversions"));
         json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
         if (format == SM_ROWS_JSONL) fputc('\n', out);
     }
@@ -356,6 +358,9 @@ static void print_in_order(json_t **list, size_t count, enum sm_rows_format form
     for (size_t i = 0; i < count; i++)
         if (strcmp(text(list[i], "status"), "ok"))
             fprintf(out, "%s: %s: %s\n", text(list[i], "status"), text(list[i], "case"), text(list[i], "why"));
+    const char *told = "";
+    for (size_t i = 0; i < count; i++) /* once for each recipe */
+        if (strcmp(text(list[i], "recipe"), told) && sm_conversions_print(list[i], out)) told = text(list[i], "recipe");
     for (int p = 0; p < 2; p++)
         if (last[p]) {
             print_md_steps(last[p], out);

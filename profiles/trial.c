@@ -6,6 +6,7 @@
 
 #include "ceilings.h"
 #include "clock.h"
+#include "conversions.h"
 #include "memory_peak.h"
 #include "witness.h"
 
@@ -201,6 +202,7 @@ static void describe(struct sm_record *record, const struct sm_trial *t, const s
     sm_record_put_json(record, "memory", "peak_rss_bytes", t->peak ? json_integer(t->peak) : NULL);
     sm_record_set_number(record, "load_s", source->model->open_s);
     sm_record_set_number(record, "pack_s", weights->pack_s);
+    sm_conversions_record(record, weights);
     sm_record_set_number(record, "ops", sm_trial_ops(&source->model->shape, phase, t->max_seq));
     sm_record_set_string(record, "ops_unit", "multiply-adds");
     /* each packed weight once, and in decode the whole cache: the static shape reads all of it */

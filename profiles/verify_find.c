@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "conversions.h"
 #include "cpu.h"
 #include "verify_record.h"
 #include "verify_state.h"
@@ -140,6 +141,7 @@ static struct sm_record *make_record(struct verify *v, const struct combination 
     sm_record_set_integer(record, "threads", (int64_t)v->session.threads);
     sm_record_set_number(record, "load_s", v->source.model->open_s);
     sm_record_set_number(record, "pack_s", v->tested[c->recipe]->pack_s);
+    sm_conversions_record(record, v->tested[c->recipe]);
     if (decodes && !f->verdict[0]) sm_record_set_numbers(record, "samples", ns, decodes); /* a time of a right answer */
     sm_record_set_json(record, "quality", verify_findings_json(f));
     free(ns);
