@@ -2,14 +2,11 @@
 
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "dequantise.h"
 #include "quant.h"
 #include "quantise.h"
-
-#define TRIED_ROWS 32
 
 /* The bits of n are those of n - 16, which an int8 holds: nothing is lost. */
 static void q5_0_to_q8_0(struct sm_block_q8_0 *to, const unsigned char *from, size_t cols)
@@ -72,36 +69,18 @@ void sm_error_add(struct sm_error_sums *to, const struct sm_error_sums *more)
     if (more->most_error > to->most_error) to->most_error = more->most_error;
 }
 
-/* Whether Q4_1 keeps enough of a tensor, judged by rows spread over it. */
-static bool fits_q4_1(const struct sm_tensor *t)
+enum sm_format sm_nearest_format(enum sm_format format)
 {
-    const size_t row = t->bytes / t->rows, tried = t->rows < TRIED_ROWS ? t->rows : TRIED_ROWS;
-    float *scratch = malloc(2 * t->cols * sizeof *scratch);
-    void *blocks = malloc(sm_row_bytes(SM_FORMAT_Q4_1, t->cols));
-    struct sm_error_sums sums = {0};
-    bool usable = scratch && blocks;
-    for (size_t i = 0; i < tried && usable; i++) {
-        const char *from = (const char *)t->data + i * t->rows / tried * row;
-        usable = sm_blocks_finite(t->format, from, t->cols);
-        if (usable) sm_convert(blocks, SM_FORMAT_Q4_1, from, t->format, t->cols, scratch, &sums);
-    }
-    free(scratch);
-    free(blocks);
-    return usable && sums.error_squares <= SM_CONVERT_LOSS * SM_CONVERT_LOSS * sums.squares;
-}
-
-enum sm_format sm_nearest_format(const struct sm_tensor *t)
-{
-    switch (t->format) {
+    switch (format) {
     case SM_FORMAT_F16:
     case SM_FORMAT_BF16: return SM_FORMAT_F32;
     case SM_FORMAT_Q4_K: return SM_FORMAT_Q4_1;
     case SM_FORMAT_Q5_0:
     case SM_FORMAT_Q5_1:
+    case SM_FORMAT_Q2_K:
+    case SM_FORMAT_Q3_K:
     case SM_FORMAT_Q5_K:
     case SM_FORMAT_Q6_K: return SM_FORMAT_Q8_0;
-    case SM_FORMAT_Q2_K:
-    case SM_FORMAT_Q3_K: return fits_q4_1(t) ? SM_FORMAT_Q4_1 : SM_FORMAT_Q8_0;
-    default: return t->format;
+    default: return format;
     }
 }

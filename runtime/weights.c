@@ -87,7 +87,7 @@ static void reserve(struct weights_packer *p, size_t bytes)
 
 static enum sm_format packed_format(const struct weights_packer *p, const struct sm_tensor *from)
 {
-    return p->recipe->nearest ? sm_nearest_format(from) : SM_FORMAT_F32;
+    return p->recipe->nearest ? sm_nearest_format(from->format) : SM_FORMAT_F32;
 }
 
 static int add_vector(struct weights_packer *p, const struct sm_tensor *from, size_t paired, const float **to)
