@@ -1,6 +1,7 @@
 #include "arm.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sha256.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,4 +117,30 @@ int sm_arm_code(const struct sm_arm *arm, const char *family, const char *varian
     const int n = snprintf(path, sizeof path, "%s/%s/%s.c.o", arm->objects, family, variant);
     if (!arm->objects[0] || n < 0 || (size_t)n >= sizeof path || !is_file(path)) return -1;
     return SHA256File(path, hash) ? 0 : -1;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+    struct stat facts;
+    const int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    int bad = in < 0 || out < 0 || fstat(in, &facts);
+    off_t left = bad ? 0 : facts.st_size;
+    char *buffer = malloc(1 << 16);
+    while (!bad && buffer && left > 0) {
+        const ssize_t n = read(in, buffer, 1 << 16);
+        if (n <= 0 || write(out, buffer, (size_t)n) != n) bad = 1;
+        left -= n;
+    }
+    bad |= !buffer;
+    free(buffer);
+    if (in >= 0) close(in);
+    if (out >= 0) bad |= close(out);
+    return bad ? -1 : 0;
+}
+
+int sm_arm_copy(const struct sm_arm *arm, const char *to, char *why, size_t why_bytes)
+{
+    if (!copy_file(arm->object, to)) return 0;
+    snprintf(why, why_bytes, "copying %.300s: %s", arm->object, strerror(errno));
+    return -1;
 }

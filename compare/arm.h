@@ -33,6 +33,9 @@ enum sm_arm_result sm_arm_get(struct sm_arm *arm, const char *spec, FILE *out, c
 /* The hash of a variant's object file, which calls nothing of ours outside itself: 64 hex digits. -1: not known. */
 int sm_arm_code(const struct sm_arm *arm, const char *family, const char *variant, char hash[65]);
 
+/* Copies the shared object to a new file: 0, or -1 and a sentence. */
+int sm_arm_copy(const struct sm_arm *arm, const char *to, char *why, size_t why_bytes);
+
 /* Where builds are kept: SLOTMARK_CACHE, else XDG_CACHE_HOME/slotmark, else ~/.cache/slotmark. */
 int sm_arm_cache(char *path, size_t bytes);
 

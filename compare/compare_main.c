@@ -1,10 +1,8 @@
 /* slotmark compare, gate and variants: two sides, their kernels in pairs, one verdict each. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "arguments.h"
@@ -55,25 +53,6 @@ static const char *place_anew(void *state, int arm, uint64_t seed)
     return sm_layout_link(&c->arm[arm], seed, c->path[3 + arm]) ? NULL : c->path[3 + arm];
 }
 
-static int copy_file(const char *from, const char *to)
-{
-    struct stat facts;
-    const int in = open(from, O_RDONLY | O_CLOEXEC), out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
-    int bad = in < 0 || out < 0 || fstat(in, &facts);
-    off_t left = bad ? 0 : facts.st_size;
-    char *buffer = malloc(1 << 16);
-    while (!bad && buffer && left > 0) {
-        const ssize_t n = read(in, buffer, 1 << 16);
-        if (n <= 0 || write(out, buffer, (size_t)n) != n) bad = 1;
-        left -= n;
-    }
-    bad |= !buffer;
-    free(buffer);
-    if (in >= 0) close(in);
-    if (out >= 0) bad |= close(out);
-    return bad ? -1 : 0;
-}
-
 static void remove_copies(struct copies *c)
 {
     for (int i = 0; i < 5; i++)
@@ -96,10 +75,7 @@ static int make_copies(struct copies *c, const struct sm_arm arm[2], char *why, 
     for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
     for (int i = 0; i < 3; i++) {
         c->object[i] = c->path[i];
-        if (copy_file(arm[i == 1].object, c->path[i])) {
-            snprintf(why, why_bytes, "copying %.300s: %s", arm[i == 1].object, strerror(errno));
-            return -1;
-        }
+        if (sm_arm_copy(&arm[i == 1], c->path[i], why, why_bytes)) return -1;
     }
     return 0;
 }

@@ -23,6 +23,7 @@ struct sm_duet_job {
     size_t threads;
     double slice_s; /* the least a slice lasts */
     size_t pairs;
+    double planted; /* B does this share of its work once more, really executed: for calibration */
 };
 
 enum sm_duet_status {

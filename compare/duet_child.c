@@ -15,6 +15,8 @@
 /* Kernels whose single call is long get fewer pairs, so that a launch takes about this long. */
 #define PAIRS_LEAST 9
 #define PAIRS_MOST_S 0.3
+/* With planted work a slice is a multiple of so many calls: half a percent is one call then. */
+#define PLANT_GRAIN 200u
 
 struct side {
     struct sm_loaded loaded;
@@ -165,7 +167,9 @@ static int answer(const char *status, const char *why)
 
 static void print_pairs(struct duet *d, bool shared)
 {
-    const uint32_t calls = calibrate(d);
+    uint32_t calls = calibrate(d);
+    if (d->job.planted > 0) calls = (calls + PLANT_GRAIN - 1) / PLANT_GRAIN * PLANT_GRAIN;
+    const uint32_t extra = (uint32_t)(d->job.planted * calls + 0.5);
     const int cpu = sched_getcpu();
     double seconds[SM_DUET_PAIRS_MOST][2];
     size_t pairs = d->job.pairs;
@@ -173,8 +177,8 @@ static void print_pairs(struct duet *d, bool shared)
     while (pairs > PAIRS_LEAST && pair * (double)pairs > PAIRS_MOST_S) pairs--;
     for (size_t k = 0; k < pairs; k++) {
         const size_t first = sm_random_below(&d->random, 2);
-        seconds[k][first] = slice(d, &d->side[first], calls);
-        seconds[k][!first] = slice(d, &d->side[!first], calls);
+        seconds[k][first] = slice(d, &d->side[first], calls + (first ? extra : 0));
+        seconds[k][!first] = slice(d, &d->side[!first], calls + (first ? 0 : extra));
     }
     printf("ok %u %zu %d %d\n", calls, pairs, d->pinned && d->job.threads == 1 && sched_getcpu() != cpu, shared);
     for (size_t k = 0; k < pairs; k++) printf("%.9g %.9g\n", seconds[k][0], seconds[k][1]);
@@ -213,10 +217,11 @@ static int run_child(struct duet *d)
     return 0;
 }
 
-/* The arguments: A B FAMILY VARIANT_A VARIANT_B SEED THREADS SLICE_S PAIRS DIM... Written by sm_duet_run alone. */
+/* The arguments: A B FAMILY VARIANT_A VARIANT_B SEED THREADS SLICE_S PAIRS PLANTED DIM... Written by sm_duet_run alone.
+ */
 int sm_duet_child(int argc, char **argv)
 {
-    enum { FIXED = 9 };
+    enum { FIXED = 10 };
     struct duet d = {0};
     if (argc < FIXED || argc > FIXED + SM_MAX_DIMS) return 2;
     d.job.object[0] = argv[0];
@@ -228,6 +233,7 @@ int sm_duet_child(int argc, char **argv)
     d.job.threads = (size_t)strtoull(argv[6], NULL, 10);
     d.job.slice_s = strtod(argv[7], NULL);
     d.job.pairs = (size_t)strtoull(argv[8], NULL, 10);
+    d.job.planted = strtod(argv[9], NULL);
     d.job.dims = (size_t)(argc - FIXED);
     for (size_t i = 0; i < d.job.dims; i++) d.job.shape.dim[i] = strtoll(argv[FIXED + i], NULL, 10);
     if (!d.job.threads || d.job.threads > SM_PIN_MOST || d.job.pairs > SM_DUET_PAIRS_MOST) return 2;

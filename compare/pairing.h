@@ -17,7 +17,7 @@ enum sm_verdict {
     SM_VERDICT_SAME,
     SM_VERDICT_FASTER,
     SM_VERDICT_SLOWER,
-    SM_VERDICT_FASTER_WITHIN, /* proved, within the tolerance */
+    SM_VERDICT_FASTER_WITHIN, /* proved, but not to be beyond the tolerance */
     SM_VERDICT_SLOWER_WITHIN,
     SM_VERDICT_LAYOUT, /* a change as built, and none with the code placed anew for every launch */
     SM_VERDICT_INCONCLUSIVE,
@@ -37,7 +37,8 @@ struct sm_comparison {
     char variant[2][64]; /* of A and B: the same unless variants are compared */
     struct sm_shape shape;
     size_t dims;
-    bool control; /* A against a copy of A */
+    bool control;   /* A against a copy of A */
+    double planted; /* duet.h; 0 outside calibration */
     enum sm_verdict verdict;
     char reason[256]; /* of refused, failed; else "" */
     double d[SM_LAUNCHES_MOST], ns[2][SM_LAUNCHES_MOST];

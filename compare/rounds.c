@@ -55,6 +55,7 @@ static int add_controls(struct rounds *r)
     if (wanted < CONTROLS_LEAST) wanted = CONTROLS_LEAST;
     if (wanted > CONTROLS_MOST) wanted = CONTROLS_MOST;
     if (wanted > open) wanted = open;
+    if (r->options->no_controls) wanted = 0;
     const size_t count = p->count;
     struct sm_comparison *list = realloc(p->list, (count + wanted + 1) * sizeof *list);
     if (!list) return -1;
@@ -100,7 +101,8 @@ static void launch(struct rounds *r, struct sm_comparison *c)
                               .dims = c->dims,
                               .threads = o->threads,
                               .slice_s = o->slice_s,
-                              .pairs = o->pairs};
+                              .pairs = o->pairs,
+                              .planted = c->planted};
     struct sm_duet_launch l;
     for (int attempt = 0; attempt < 3; attempt++) {
         job.seed = sm_random_u64(&r->random);

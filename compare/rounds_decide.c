@@ -118,6 +118,10 @@ static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, 
         if (!c->looks) unproved(c, o);
         if (found[k] && m) widen(c, o->discovery * (double)chosen / (double)m);
         c->verdict = verdict_of(sm_look_finding(&c->estimate, log1p(r->floor), log1p(o->tolerance)));
+        if (c->verdict == SM_VERDICT_INCONCLUSIVE) { /* a change is proved; that it is beyond the tolerance is not */
+            if (c->estimate.low > log1p(r->floor)) c->verdict = SM_VERDICT_SLOWER_WITHIN;
+            if (c->estimate.high < -log1p(r->floor)) c->verdict = SM_VERDICT_FASTER_WITHIN;
+        }
         if (is_change(c->verdict) && o->discovery < 1 && !found[k]) c->verdict = SM_VERDICT_INCONCLUSIVE;
         if (c->randomised && c->looks && !is_change(c->verdict)) c->verdict = SM_VERDICT_LAYOUT;
         if (!c->launches) continue;
