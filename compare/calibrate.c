@@ -176,7 +176,8 @@ static bool goes_on(struct calibration *c)
 /* Every kind in turn, so that what a budget cuts off is cut off from all of them. Streaming ones take long: few. */
 static void run_trials(struct calibration *c, bool placeable)
 {
-    c->total = (size_t)c->trials * (SUBJECTS - 1 + PLANTED + (placeable ? 1 : 0)) + (size_t)c->trials / 8 * 3;
+    const size_t each = SUBJECTS - 1 + PLANTED + (placeable ? 1 : 0);
+    c->total = (size_t)c->trials * each + (size_t)c->trials / 8 * 3;
     for (int64_t i = 0; i < c->trials; i++) {
         for (size_t s = 0; s < SUBJECTS; s++)
             if (subjects[s].class != STREAMING && goes_on(c))
