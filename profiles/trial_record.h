@@ -1,0 +1,14 @@
+/* trial_record.h - what the records of a model's trials have in common. */
+#ifndef SM_TRIAL_RECORD_H
+#define SM_TRIAL_RECORD_H
+
+#include "trial.h"
+
+/* Label, memory, work, ceilings and variants of a phase that the session has run. */
+void sm_trial_describe(struct sm_record *record, const struct sm_trial *trial, const struct sm_source *source,
+                       const struct sm_session *session, const struct sm_weights *weights, enum sm_phase phase);
+
+/* The mean time of each step, its parts by kind of layer where there are several, and what they leave over. */
+void sm_trial_add_steps(struct sm_record *record, const struct sm_step_times *times);
+
+#endif
