@@ -30,8 +30,10 @@
  *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],
  *                     "steal_ms","load_average","core_hz_before","core_hz_after","flags":["preempted"]}
  *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
- *   turn              of a session of turns: {"turn":2,"of":3,"way":"append"|"decode-loop"|"re-prefill",
- *                     "when_full":..,"calls":[{"phase","bucket","tokens","past","policy"}], "ttft_ns":[..]}
+ *   turn              of a session of turns: {"turn":2,"of":3,"way":"buckets"|"decode"|"decode-loop"|"re-prefill"|
+ *                     "exact","past","tokens","when_full","policy","turns","append_buckets":[..],
+ *                     "prefill_buckets":[..],"calls":[{"phase","rows","tokens","past","policy"}],"peir"}; samples are
+ *                     times to the turn's first token, bucket is the rows of all calls
  *   quality           what verify says: {"against","tokens","peir","mean","max","kl",..., "verdict","steps":[..]}
  *   build             {"version","commit","dirty","compiler","flags","type"}
  *   machine           {"cpu",...}: machine.h

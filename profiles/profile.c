@@ -14,7 +14,7 @@
 #include "rows.h"
 #include "source.h"
 #include "tokens.h"
-#include "trial.h"
+#include "turns_trial.h"
 #include "weights.h"
 
 /* All trials of a run, and what they share. */
@@ -26,6 +26,7 @@ struct run {
     size_t token_count; /* of the file; 0: seeded, enough for every prompt */
     struct trial_case {
         struct sm_trial trial;
+        struct sm_turns_trial session; /* turns NULL: it is none */
         int recipe;
     } * trials;
     size_t trial_count;
@@ -58,6 +59,29 @@ static void print_tokens(const char *id, const struct sm_trial *trial)
     printf("\n");
 }
 
+static void hand_over(void *results, struct sm_record *record)
+{
+    sm_case_result(results, record);
+}
+
+static const char *refuse(const struct trial_case *tc, char *why, size_t why_bytes)
+{
+    return tc->session.turns ? sm_turns_trial_refuse(&tc->session, why, why_bytes)
+                             : sm_trial_refuse(&tc->trial, why, why_bytes);
+}
+
+static enum sm_case_outcome run_session(struct run *run, const struct trial_case *tc, const struct sm_weights *weights,
+                                        const char *id, struct sm_case_results *results, char *why, size_t why_bytes)
+{
+    switch (sm_turns_trial_run(&tc->session, &run->source, weights, id, not_interrupted, hand_over, results, why,
+                               why_bytes)) {
+    case 0: return SM_CASE_DONE;
+    case 1: return SM_CASE_DROPPED;
+    case 2: return SM_CASE_WRONG;
+    default: return SM_CASE_BROKEN;
+    }
+}
+
 static enum sm_case_outcome run_case(void *context, const struct sm_case *c, struct sm_case_results *results, char *why,
                                      size_t why_bytes)
 {
@@ -65,7 +89,7 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
     struct trial_case *tc = c->payload;
     struct sm_record *records[2];
     snprintf(run->out, sizeof run->out, "%s", sm_cases_out(results));
-    if (sm_trial_refuse(&tc->trial, why, why_bytes)) {
+    if (refuse(tc, why, why_bytes)) {
         struct sm_record *record = sm_record_create("profile", c->id);
         if (!record) return SM_CASE_BROKEN;
         sm_trial_label(record, &tc->trial, &run->source, sm_recipe_name((size_t)tc->recipe));
@@ -75,6 +99,7 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
     }
     const struct sm_weights *weights = weights_for(run, tc->recipe, why, why_bytes);
     if (!weights) return SM_CASE_BROKEN;
+    if (tc->session.turns) return run_session(run, tc, weights, c->id, results, why, why_bytes);
     tc->trial.generated = malloc((tc->trial.gen + 1) * sizeof *tc->trial.generated);
     if (!tc->trial.generated) {
         snprintf(why, why_bytes, "there is no memory for %zu tokens", tc->trial.gen);
@@ -99,16 +124,45 @@ static size_t standard_prompt(size_t max_seq)
     return half < 1 ? 1 : half > 512 ? 512 : half;
 }
 
+static void copy_buckets(const struct sm_list *list, size_t *rows, size_t *count)
+{
+    *count = list->count;
+    for (size_t i = 0; i < list->count; i++) rows[i] = (size_t)list->value[i];
+}
+
+/* The session of turns that a trial is. */
+static void set_session(const struct run *run, struct trial_case *tc)
+{
+    const struct profile_options *o = &run->options;
+    tc->trial.prompt = tc->trial.gen = 0;
+    for (size_t i = 0; i < o->turns.count; i++) {
+        tc->trial.prompt += o->turns.turn[i].prompt;
+        tc->trial.gen += o->turns.turn[i].gen;
+    }
+    tc->session = (struct sm_turns_trial){
+        .trial = tc->trial, .turns = &o->turns, .prompts = run->tokens, .when_full = (enum sm_when_full)o->when_full};
+    copy_buckets(&o->buckets, tc->session.append_buckets, &tc->session.append_bucket_count);
+    copy_buckets(&o->prefill_buckets, tc->session.prefill_buckets, &tc->session.prefill_bucket_count);
+}
+
 static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_trial *trial, int recipe,
                      const struct sm_trial_speed *speed)
 {
     struct trial_case *tc = &run->trials[run->trial_count++];
-    char id[384];
-    *tc = (struct trial_case){*trial, recipe};
-    snprintf(id, sizeof id, "%s/%s/max_seq=%zu,kv=%s,prompt=%zu,gen=%zu/t%zu", run->source.name,
-             sm_recipe_name((size_t)recipe), trial->max_seq, sm_kv_name(trial->kv), trial->prompt, trial->gen,
-             trial->threads);
-    return sm_cases_add(cases, id, "profile", sm_trial_estimate(trial, &run->source.model->shape, speed), tc);
+    const struct sm_model_shape *shape = &run->source.model->shape;
+    char id[1024], what[512];
+    *tc = (struct trial_case){.trial = *trial, .recipe = recipe};
+    if (run->options.turns.count) {
+        set_session(run, tc);
+        sm_turns_trial_text(&tc->session, what, sizeof what);
+    } else {
+        snprintf(what, sizeof what, "prompt=%zu,gen=%zu", trial->prompt, trial->gen);
+    }
+    snprintf(id, sizeof id, "%s/%s/max_seq=%zu,kv=%s,%s/t%zu", run->source.name, sm_recipe_name((size_t)recipe),
+             trial->max_seq, sm_kv_name(trial->kv), what, trial->threads);
+    const double seconds = tc->session.turns ? sm_turns_trial_estimate(&tc->session, shape, speed)
+                                             : sm_trial_estimate(&tc->trial, shape, speed);
+    return sm_cases_add(cases, id, "profile", seconds, tc);
 }
 
 static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t why_bytes)
@@ -142,7 +196,8 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
         trial.prompt = run->token_count  ? run->token_count
                        : o->prompt.count ? (size_t)o->prompt.value[p]
                                          : standard_prompt(trial.max_seq);
-        if (!o->prompt.count && !run->token_count && trial.prompt + trial.gen > trial.max_seq - 1 && o->gen_standard)
+        if (!o->turns.count && !o->prompt.count && !run->token_count && trial.prompt + trial.gen > trial.max_seq - 1 &&
+            o->gen_standard)
             trial.gen = trial.max_seq - 1 - trial.prompt;
         sm_kv_named(o->kv.value[k], &trial.kv);
         if (add_trial(run, cases, &trial, o->recipe_index[r], &speed[r])) {
@@ -158,8 +213,15 @@ static int prepare_tokens(struct run *run, char *why, size_t why_bytes)
 {
     const struct profile_options *o = &run->options;
     const size_t vocab = run->source.model->shape.vocab;
-    if (o->tokens) return sm_tokens_read(o->tokens, vocab, &run->tokens, &run->token_count, why, why_bytes);
-    int64_t most = 512;
+    int64_t most = o->turns.count ? 0 : 512;
+    for (size_t i = 0; i < o->turns.count; i++) most += (int64_t)o->turns.turn[i].prompt;
+    if (o->tokens) {
+        if (sm_tokens_read(o->tokens, vocab, &run->tokens, &run->token_count, why, why_bytes)) return -1;
+        if (!o->turns.count || run->token_count >= (size_t)most) return 0;
+        snprintf(why, why_bytes, "'%s' holds %zu tokens, and the prompts of the turns need %lld", o->tokens,
+                 run->token_count, (long long)most);
+        return -1;
+    }
     for (size_t i = 0; i < o->prompt.count; i++)
         if (o->prompt.value[i] > most) most = o->prompt.value[i];
     run->tokens = sm_tokens_random((size_t)most, vocab, (uint64_t)o->token_seed);
@@ -202,6 +264,17 @@ static int print_results(const struct run *run, const char *path, char *why, siz
     return failed;
 }
 
+/* Whether a trial has a meaning; else why says what is wrong with the first. */
+static bool any_runs(const struct run *run, char *why, size_t why_bytes)
+{
+    char reason[512];
+    for (size_t i = run->trial_count; i-- > 0;) {
+        if (!refuse(&run->trials[i], reason, sizeof reason)) return true;
+        snprintf(why, why_bytes, "%s%s", run->trial_count > 1 ? "no trial can run, the first because " : "", reason);
+    }
+    return false;
+}
+
 static int run_profile(struct run *run, const char *model, char *why, size_t why_bytes)
 {
     struct profile_options *o = &run->options;
@@ -220,6 +293,7 @@ static int run_profile(struct run *run, const char *model, char *why, size_t why
     if (prepare_tokens(run, why, why_bytes) || (!o->cases.dry_run && prepare_counters(run, why, why_bytes)) ||
         add_trials(run, cases, why, why_bytes))
         goto done;
+    if (!any_runs(run, why, why_bytes)) goto done;
     code = sm_cases_run(cases, &o->cases, run_case, run, why, why_bytes);
     if (code == 2 || o->cases.dry_run) goto done;
     if (!run->out[0] && o->cases.resume) /* nothing was left to run */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bucket.h"
 #include "rows.h"
 
 #define MOST_MAX_SEQ 1048576
@@ -22,11 +23,41 @@ static int check_range(const char *what, const struct sm_list *list, int64_t lea
     return 0;
 }
 
+/* --turns or --turns-file, and what only has a meaning beside them. */
+static int check_turns(struct profile_options *o, char *why, size_t why_bytes)
+{
+    if (!o->turns_text && !o->turns_file) {
+        if (!o->buckets.count && !o->prefill_buckets.count && !o->when_full) return 0;
+        snprintf(why, why_bytes,
+                 "--buckets, --prefill-buckets and --when-full are for sessions of turns: give --turns");
+        return -1;
+    }
+    if (o->turns_text && o->turns_file) {
+        snprintf(why, why_bytes, "--turns and --turns-file cannot be given together");
+        return -1;
+    }
+    if (o->prompt.count || o->gen != NOT_GIVEN || o->padding || o->print_tokens) {
+        snprintf(why, why_bytes,
+                 "--turns says what comes in and goes out: --prompt-len, --gen, --padding and "
+                 "--print-tokens cannot stand beside it");
+        return -1;
+    }
+    if (o->buckets.count > SM_MAX_BUCKETS || o->prefill_buckets.count > SM_MAX_BUCKETS) {
+        snprintf(why, why_bytes, "--buckets and --prefill-buckets take at most %d sizes each", SM_MAX_BUCKETS);
+        return -1;
+    }
+    if (check_range("buckets", &o->buckets, 1, MOST_MAX_SEQ, why, why_bytes) ||
+        check_range("prefill-buckets", &o->prefill_buckets, 1, MOST_MAX_SEQ, why, why_bytes))
+        return -1;
+    return o->turns_text ? sm_turns_parse(o->turns_text, &o->turns, why, why_bytes)
+                         : sm_turns_read(o->turns_file, &o->turns, why, why_bytes);
+}
+
 static int check(struct profile_options *o, char *why, size_t why_bytes)
 {
     if (check_range("max-seq", &o->max_seq, 2, MOST_MAX_SEQ, why, why_bytes) ||
         check_range("prompt-len", &o->prompt, 1, MOST_MAX_SEQ, why, why_bytes) ||
-        check_range("threads", &o->threads, 1, MOST_THREADS, why, why_bytes))
+        check_range("threads", &o->threads, 1, MOST_THREADS, why, why_bytes) || check_turns(o, why, why_bytes))
         return -1;
     o->gen_standard = o->gen == NOT_GIVEN;
     if (o->gen_standard) o->gen = STANDARD_GEN;
@@ -57,6 +88,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
                                                char *why, size_t why_bytes)
 {
     static const char *const kv_types[] = {"f32", "f16", "i8", NULL};
+    static const char *const policies[] = {"smaller", "decode", "refuse", NULL};
     static const char *const sides[] = {"right", "left", NULL};
     const int64_t cpus = sm_choices_cpus();
     *o = (struct profile_options){.cases = SM_CASE_OPTIONS,
@@ -77,6 +109,14 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"prompt-len", 0, SM_ARGUMENT_LIST, &o->prompt, NULL, "LIST",
          "real tokens of the prompt (default: half of max_seq, <= 512)"},
         {"gen", 0, SM_ARGUMENT_INTEGER, &o->gen, NULL, "N", "tokens to decode (default 64)"},
+        {"turns", 0, SM_ARGUMENT_STRING, &o->turns_text, NULL, "LIST",
+         "a session instead: PROMPT+GENERATED of each turn, 300+40,12+80"},
+        {"turns-file", 0, SM_ARGUMENT_STRING, &o->turns_file, NULL, "FILE", "the same: two numbers a line, # comments"},
+        {"buckets", 0, SM_ARGUMENT_LIST, &o->buckets, NULL, "LIST", "append buckets of a session (default: none)"},
+        {"prefill-buckets", 0, SM_ARGUMENT_LIST, &o->prefill_buckets, NULL, "LIST",
+         "prefill buckets of a session (default: max_seq)"},
+        {"when-full", 0, SM_ARGUMENT_CHOICE, &o->when_full, policies, "POLICY",
+         "no bucket fits: smaller (default), decode, refuse"},
         {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "types of the KV cache: f32, f16 (default), i8"},
         {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: 1 and all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",

@@ -5,6 +5,7 @@
 #include "arguments.h"
 #include "cases.h"
 #include "choices.h"
+#include "turns.h"
 
 #define PROFILE_MOST_RECIPES 8
 #define PROFILE_MOST_COUNTERS 8
@@ -17,6 +18,10 @@ struct profile_options {
     int64_t gen, reps, token_seed;
     bool gen_standard; /* gen was not given, and may be cut to fit */
     const char *tokens;
+    const char *turns_text, *turns_file;
+    struct sm_turns turns; /* count 0: none: a prompt and what follows it */
+    struct sm_list buckets, prefill_buckets;
+    int when_full;
     int format, padding;
     bool print_tokens;
     const char *synthetic_name;

@@ -1,10 +1,12 @@
 #include "rows.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conversions.h"
+#include "rows_turns.h"
 #include "stats.h"
 
 const char *const sm_rows_formats[] = {"md", "csv", "json", "jsonl", "sql", NULL};
@@ -88,7 +90,9 @@ static json_t *row_json(const struct row *row)
 {
     const json_t *r = row->record, *model = json_object_get(r, "model"), *build = json_object_get(r, "build"),
                  *machine = json_object_get(r, "machine"), *memory = json_object_get(r, "memory");
-    const double ttft = strcmp(row->phase, "prefill") ? NAN : row->time.median * 1e-6;
+    const json_t *turn = json_object_get(r, "turn");
+    const double ttft = strcmp(row->phase, "decode") ? row->time.median * 1e-6 : NAN;
+    char calls[64];
     json_t *o = json_pack(
         "{s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "build_commit",
         json_object_get(build, "commit"), "cpu_info", json_object_get(machine, "cpu"), "model_filename",
@@ -117,6 +121,10 @@ static json_t *row_json(const struct row *row)
     json_object_set(o, "pack_s", json_object_get(r, "pack_s"));
     json_object_set(o, "peak_rss_bytes", json_object_get(memory, "peak_rss_bytes"));
     json_object_set(o, "variant", json_object_get(r, "variant"));
+    for (const char *const *key = (const char *const[]){"turn", "way", NULL}; *key; key++)
+        json_object_set_new(o, *key, turn ? json_incref(json_object_get(turn, *key)) : json_null());
+    json_object_set_new(o, "calls_rows",
+                        turn ? json_string(sm_rows_turns_calls(turn, calls, sizeof calls)) : json_null());
     return o;
 }
 
@@ -201,11 +209,15 @@ static void print_row(const struct row *row, enum sm_rows_format format, int fir
 static void print_md_head(const json_t *record, FILE *out)
 {
     const json_t *model = json_object_get(record, "model"), *machine = json_object_get(record, "machine");
-    fprintf(out, "%s%s, %.4g M parameters, %.3g MiB; %s; load %.2f s, pack %.2f s\n\n", text(model, "name"),
+    fprintf(out, "%s%s, %.4g M parameters, %.3g MiB; %s; load %.2f s, pack %.2f s\n", text(model, "name"),
             json_is_true(json_object_get(model, "synthetic")) ? " (SYNTHETIC WEIGHTS)" : "",
             number(model, "parameters") * 1e-6, number(model, "bytes") / 0x1p20, text(machine, "cpu"),
             number(record, "load_s"), number(record, "pack_s"));
-    fputs("| recipe | kv  | max_seq | threads | test         |           t/s | padded t/s | ms, median |    p95 "
+}
+
+static void print_md_columns(FILE *out)
+{
+    fputs("\n| recipe | kv  | max_seq | threads | test         |           t/s | padded t/s | ms, median |    p95 "
           "|    p99 | % of limit    |\n"
           "|--------|-----|--------:|--------:|--------------|--------------:|-----------:|-----------:|-------:"
           "|-------:|---------------|\n",
@@ -267,7 +279,9 @@ static void print_md_steps(const json_t *record, FILE *out)
         out,
         "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n| step                | share |       ms |\n"
         "|---------------------|------:|---------:|\n",
-        !strcmp(text(record, "phase"), "decode") ? "a decoded token's time" : "the time of a prefill",
+        !strcmp(text(record, "phase"), "decode")   ? "a decoded token's time"
+        : !strcmp(text(record, "phase"), "append") ? "the time of an append"
+                                                   : "the time of a prefill",
         number(record, "max_seq"), text(record, "kv_type"), number(record, "threads"), total * 1e-6);
     json_array_foreach(steps, i, step) fprintf(out, "| %-19s | %4.1f%% | %8.3f |\n", text(step, "label"),
                                                100 * number(step, "ns") / total, number(step, "ns") * 1e-6);
@@ -335,17 +349,38 @@ static int by_shape(const void *a, const void *b)
     return order ? order : strcmp(text(x, "case"), text(y, "case"));
 }
 
+/* Whether a record is what the model does of itself, not one of the ways it is compared with. */
+static bool is_own(const json_t *turn)
+{
+    const char *way = text(turn, "way");
+    return !*way || !strcmp(way, "buckets") || !strcmp(way, "decode");
+}
+
+static void print_sessions(json_t **list, size_t count, FILE *out)
+{
+    json_t **turns = malloc((count + 1) * sizeof *turns);
+    size_t used = 0;
+    for (size_t i = 0; turns && i < count; i++)
+        if (json_is_object(json_object_get(list[i], "turn"))) turns[used++] = list[i];
+    if (turns) sm_rows_turns_print(turns, used, out);
+    free(turns);
+}
+
 static void print_in_order(json_t **list, size_t count, enum sm_rows_format format, FILE *out)
 {
-    const json_t *last[2] = {NULL, NULL};
-    int printed = 0;
+    static const char *const phases[] = {"prefill", "append", "decode"};
+    const json_t *last[3] = {NULL, NULL, NULL};
+    int printed = 0, plain = 0;
     for (size_t i = 0; i < count; i++) {
         struct row row;
         if (!row_read(&row, list[i])) {
-            last[!strcmp(row.phase, "decode")] = list[i];
+            const json_t *turn = json_object_get(list[i], "turn");
+            for (int p = 0; p < 3; p++)
+                if (!strcmp(row.phase, phases[p]) && is_own(turn)) last[p] = list[i];
             if (format == SM_ROWS_MD) {
                 if (!printed) print_md_head(list[i], out);
-                print_md_row(&row, out);
+                if (!json_is_object(turn) && !plain++) print_md_columns(out);
+                if (!json_is_object(turn)) print_md_row(&row, out);
             } else {
                 if (format == SM_ROWS_JSON && printed) fputs(",\n ", out);
                 print_row(&row, format, !printed, out);
@@ -355,13 +390,14 @@ static void print_in_order(json_t **list, size_t count, enum sm_rows_format form
         row_free(&row);
     }
     if (format != SM_ROWS_MD) return;
+    print_sessions(list, count, out);
     for (size_t i = 0; i < count; i++)
         if (strcmp(text(list[i], "status"), "ok"))
             fprintf(out, "%s: %s: %s\n", text(list[i], "status"), text(list[i], "case"), text(list[i], "why"));
     const char *told = "";
     for (size_t i = 0; i < count; i++) /* once for each recipe */
         if (strcmp(text(list[i], "recipe"), told) && sm_conversions_print(list[i], out)) told = text(list[i], "recipe");
-    for (int p = 0; p < 2; p++)
+    for (int p = 0; p < 3; p++)
         if (last[p]) {
             print_md_steps(last[p], out);
             print_md_parts(last[p], out);

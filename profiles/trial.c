@@ -38,16 +38,20 @@ const char *sm_trial_refuse(const struct sm_trial *t, char *why, size_t why_byte
 
 double sm_trial_ops(const struct sm_model_shape *shape, enum sm_phase phase, size_t max_seq)
 {
+    return sm_trial_rows_ops(shape, phase == SM_PHASE_PREFILL ? max_seq : 1, max_seq);
+}
+
+double sm_trial_rows_ops(const struct sm_model_shape *shape, size_t rows, size_t max_seq)
+{
     struct sm_matmul_shape matmuls[SM_SHAPE_MAX_MATMULS];
     const size_t count = sm_shape_matmuls(shape, matmuls, SM_SHAPE_MAX_MATMULS);
-    const double rows = phase == SM_PHASE_PREFILL ? (double)max_seq : 1;
     const double head = (double)shape->vocab * (double)shape->hidden;
     double linear = -head, attention = 0; /* the head runs on one row */
     for (size_t i = 0; i < count; i++)
         linear += (double)matmuls[i].count * (double)matmuls[i].out * (double)matmuls[i].in;
     for (size_t l = 0; l < shape->layers; l++)
         attention += 2.0 * (double)(shape->layer[l].heads * shape->layer[l].head_dim) * (double)max_seq;
-    return rows * (linear + attention) + head;
+    return (double)rows * (linear + attention) + head;
 }
 
 #define PROBE_MAX_SEQ 64

@@ -46,6 +46,7 @@ double sm_trial_estimate(const struct sm_trial *trial, const struct sm_model_sha
 
 /* Multiply-adds of one call at the static shape (model-math: D.3): prefill of max_seq rows, or one decode. */
 double sm_trial_ops(const struct sm_model_shape *shape, enum sm_phase phase, size_t max_seq);
+double sm_trial_rows_ops(const struct sm_model_shape *shape, size_t rows, size_t max_seq); /* the same of any bucket */
 
 /* Runs it. records: prefill and decode (NULL where gen is 0), owned by the caller. `interrupted` is asked between
  * repetitions. 0; 1 when interrupted (no records); -1 and a sentence. */
