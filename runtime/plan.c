@@ -13,11 +13,26 @@ const char *sm_phase_name(enum sm_phase phase)
 
 const char *sm_label_name(enum sm_label label)
 {
-    static const char *const names[SM_LABELS] = {
-        "mask",           "embedding", "norm",          "quantise",  "qkv",        "rope",
-        "cache write",    "attention", "attention out", "gate, up",  "activation", "down",
-        "head",           "argmax",    "kv concat",     "head norm", "post norm",  "per-layer embedding",
-        "per-layer block"};
+    static const char *const names[SM_LABELS] = {"mask",
+                                                 "embedding",
+                                                 "norm",
+                                                 "quantise",
+                                                 "qkv",
+                                                 "rope",
+                                                 "cache write",
+                                                 "attention",
+                                                 "attention out",
+                                                 "gate, up",
+                                                 "activation",
+                                                 "down",
+                                                 "head",
+                                                 "argmax",
+                                                 "kv concat",
+                                                 "head norm",
+                                                 "post norm",
+                                                 "per-layer embedding",
+                                                 "per-layer block",
+                                                 "last row"};
     return (unsigned)label < SM_LABELS ? names[label] : "?";
 }
 

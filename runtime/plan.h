@@ -43,6 +43,7 @@ enum sm_label {
     SM_LABEL_POST_NORM,           /* of a branch, and its addition to the stream */
     SM_LABEL_PER_LAYER_EMBEDDING, /* made once a token, for all layers (model-math: A.4, 2) */
     SM_LABEL_PER_LAYER_BLOCK,     /* and what each layer does with its share (A.4, 3.8) */
+    SM_LABEL_LAST_ROW,            /* picking it, where the layers that follow run on no other */
     SM_LABELS
 };
 
@@ -88,6 +89,8 @@ struct sm_plan_options {
     float mask_fill; /* 0: the default, -120 */
     bool short_sliding;
     bool concatenated; /* append and decode put both segments of keys and values into one first */
+    bool last_row;     /* the last layers, as far as they use other layers' keys and values, run on the last valid row
+                          alone, and not on all: what they make of the others nobody reads (not with all_rows) */
 };
 
 struct sm_plan; /* opaque; lies in the arena */

@@ -13,7 +13,8 @@ static void add_rope(struct plan_builder *b, size_t l, float *y, float *x, size_
                      unsigned writes)
 {
     const struct sm_layer_shape *a = plan_layer(b, l);
-    const struct plan_rotation *rotation = &b->plan.rotation[b->positions->of_layer[l]];
+    const size_t kind = b->positions->of_layer[l];
+    const struct plan_rotation *rotation = b->narrow ? &b->plan.last_rotation[kind] : &b->plan.rotation[kind];
     const struct sm_rope args = {.x = x,
                                  .x_stride = heads * a->head_dim,
                                  .cos = rotation->cos,
@@ -140,9 +141,9 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
                                       .v_past = v.past,
                                       .k_now = k.now,
                                       .v_now = v.now,
-                                      .mask = mask->mask,
+                                      .mask = b->narrow ? mask->last : mask->mask,
                                       .mask_stride = columns,
-                                      .rows = rows,
+                                      .rows = b->rows,
                                       .heads = a->heads,
                                       .kv_heads = a->kv_heads,
                                       .head_dim = a->head_dim,
@@ -150,7 +151,7 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
                                       .now = concatenated ? columns : rows,
                                       .scale = b->weights->layer[l].score_scale,
                                       .softcap = a->attention_softcap};
-    const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)rows,
+    const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)b->rows,
                                     [SM_ATTENTION_MAX_SEQ] = (int64_t)columns,
                                     [SM_ATTENTION_HEAD_DIM] = (int64_t)a->head_dim,
                                     [SM_ATTENTION_HEADS] = (int64_t)a->heads,

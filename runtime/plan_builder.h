@@ -59,6 +59,7 @@ struct plan_rotation {
 struct plan_mask {
     size_t window, past; /* past columns of layers with that window */
     float *mask;         /* [rows][past + rows] */
+    float *last;         /* of the last row, where layers run on that alone */
     struct sm_mask_build *args;
 };
 
@@ -91,9 +92,11 @@ struct sm_plan {
     struct plan_rotation rotation[SM_MAX_ROTATIONS];
     struct plan_mask mask[PLAN_MAX_MASKS];
     size_t mask_count;
-    float *hidden;       /* all_rows: [layers + 1][rows][hidden] */
-    const float *normed; /* after the final norm */
-    const float *last_x; /* what enters the final norm, all rows */
+    float *hidden;                                        /* all_rows: [layers + 1][rows][hidden] */
+    const float *normed;                                  /* after the final norm */
+    const float *last_x;                                  /* what enters the final norm: all rows, or the last */
+    int32_t *last_index;                                  /* the last valid row; NULL: no layer runs on that alone */
+    struct plan_rotation last_rotation[SM_MAX_ROTATIONS]; /* of that row */
     struct sm_rmsnorm *norm_args;
     struct sm_argmax *argmax_args;
     float *logits;
@@ -116,6 +119,7 @@ struct plan_builder {
     size_t used;
     size_t step_count, step_room, write_room, view_room;
     size_t rows;                         /* of the steps being added */
+    bool narrow;                         /* which are of the last row alone */
     size_t layer;                        /* whose steps are being added; SM_NO_LAYER before and after them */
     struct plan_access by_all, by_first; /* since the last barrier: by all threads, and by thread 0 alone */
     struct sm_plan plan;                 /* copied into the arena at the end */

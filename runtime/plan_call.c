@@ -6,20 +6,26 @@
 #include "plan_builder.h"
 #include "softcap_f32/softcap_f32.h"
 
+static void set_rotation(struct plan_rotation *to, const struct sm_rotation *from, size_t row, size_t position)
+{
+    const size_t half = from->head_dim / 2;
+    memcpy(to->cos + row * half, from->cos + position * half, half * sizeof(float));
+    memcpy(to->sin + row * half, from->sin + position * half, half * sizeof(float));
+}
+
 /* The rotary rows of every row's position. Padding stands at position 0 in prefill; in append, where it is always at
  * the end, at the positions that follow (static-contract: 1.3, 1.6). */
 static void set_rotations(struct sm_plan *p, const struct sm_call *call)
 {
     for (size_t i = 0; i < p->positions->count; i++) {
         const struct sm_rotation *from = &p->positions->rotation[i];
-        const size_t half = from->head_dim / 2, row = half * sizeof(float);
         for (size_t r = 0; r < p->options.rows; r++) {
             const bool valid =
                 r >= call->begin && (r < call->begin + call->count || p->options.phase != SM_PHASE_PREFILL);
             const size_t position = valid ? call->past + r - call->begin : 0;
-            memcpy(p->rotation[i].cos + r * half, from->cos + position * half, row);
-            memcpy(p->rotation[i].sin + r * half, from->sin + position * half, row);
+            set_rotation(&p->rotation[i], from, r, position);
         }
+        if (p->last_index) set_rotation(&p->last_rotation[i], from, 0, call->past + call->count - 1);
     }
 }
 
@@ -70,7 +76,8 @@ void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
     if (p->options.all_rows)
         p->argmax_args->x = p->logits + last * p->shape->vocab;
     else
-        p->norm_args->x = p->last_x + last * p->shape->hidden;
+        p->norm_args->x = p->last_x + (p->last_index ? 0 : last * p->shape->hidden);
+    if (p->last_index) *p->last_index = (int32_t)last;
 }
 
 size_t sm_plan_step_count(const struct sm_plan *p)

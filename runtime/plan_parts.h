@@ -67,15 +67,17 @@ void plan_end_branch(struct plan_builder *b, const struct plan_operands *o, cons
 void plan_gate(struct plan_builder *b, const struct plan_operands *o, enum sm_label label, const float *up,
                size_t up_stride, size_t cols, unsigned up_reads);
 
-/* Rows of a table by token, times `scale`. */
+/* Rows of a table by token, or by another index, times `scale`. */
 void plan_gather(struct plan_builder *b, enum sm_label label, const struct sm_tensor *table, const int32_t *token,
-                 float *y, float scale, unsigned writes);
+                 float *y, float scale, unsigned reads, unsigned writes);
 
 void plan_add_masks(struct plan_builder *b);
 void plan_add_attention(struct plan_builder *b, size_t l, const struct plan_operands *o, const float *x, float *y);
 void plan_add_mlp(struct plan_builder *b, size_t l, const struct plan_operands *o, float *x);
 void plan_add_per_layer_embedding(struct plan_builder *b, const struct plan_operands *o);
 void plan_add_per_layer_block(struct plan_builder *b, size_t l, const struct plan_operands *o, float *x);
+/* From here on there is one row, the last valid one: of the stream, per-layer embeddings, masks and rotations. */
+void plan_add_last_row(struct plan_builder *b, struct plan_operands *o);
 void plan_add_head(struct plan_builder *b, const struct plan_operands *o, const float *x);
 
 #endif

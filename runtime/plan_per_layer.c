@@ -13,7 +13,7 @@ void plan_add_per_layer_embedding(struct plan_builder *b, const struct plan_oper
     b->plan.per_layer = o->per_layer;
     /* The gate is not in use yet, and wide enough. */
     plan_gather(b, SM_LABEL_PER_LAYER_EMBEDDING, &b->weights->per_layer_table, o->tokens, o->gate, sqrtf((float)width),
-                PLAN_GATE);
+                PLAN_TOKENS, PLAN_GATE);
     plan_quantise(b, o, w, o->x, PLAN_X);
     plan_matmul(
         b, o,

@@ -114,7 +114,7 @@ void plan_gate(struct plan_builder *b, const struct plan_operands *o, enum sm_la
 }
 
 void plan_gather(struct plan_builder *b, enum sm_label label, const struct sm_tensor *table, const int32_t *token,
-                 float *y, float scale, unsigned writes)
+                 float *y, float scale, unsigned reads, unsigned writes)
 {
     const struct sm_embedding args = {.y = y,
                                       .y_stride = table->cols,
@@ -131,7 +131,7 @@ void plan_gather(struct plan_builder *b, enum sm_label label, const struct sm_te
     const struct sm_shape shape = {{[SM_EMBEDDING_ROWS] = (int64_t)args.rows,
                                     [SM_EMBEDDING_COLS] = (int64_t)args.cols,
                                     [SM_EMBEDDING_VOCAB] = (int64_t)args.vocab}};
-    plan_step(b, label, plan_variant(b, family), &args, sizeof args, &shape, PLAN_TOKENS, writes);
+    plan_step(b, label, plan_variant(b, family), &args, sizeof args, &shape, reads, writes);
 }
 
 /* What all rows of a buffer need, over the layers. */
@@ -209,6 +209,15 @@ static void reserve_operands(struct plan_builder *b, struct plan_operands *o)
         o->all = take_now(b, b->options->max_seq, w.kv, w.kv_heads);
 }
 
+/* The first of the layers that may run on the last row alone; SM_NO_LAYER: there are none. */
+static size_t first_consumer(const struct plan_builder *b)
+{
+    size_t l = b->weights->model->shape.layers;
+    const size_t layers = l;
+    while (l && plan_layer(b, l - 1)->kv_source != l - 1) l--;
+    return b->options->last_row && !b->options->all_rows && b->options->rows > 1 && l < layers ? l : SM_NO_LAYER;
+}
+
 void plan_add_steps(struct plan_builder *b)
 {
     const struct sm_model *m = b->weights->model;
@@ -220,10 +229,15 @@ void plan_add_steps(struct plan_builder *b)
     b->plan.tokens = o.tokens;
     b->plan.hidden = o.x;
     plan_add_masks(b);
-    plan_gather(b, SM_LABEL_EMBEDDING, &b->weights->embedding, o.tokens, o.x, s->embedding_scale, PLAN_X);
+    plan_gather(b, SM_LABEL_EMBEDDING, &b->weights->embedding, o.tokens, o.x, s->embedding_scale, PLAN_TOKENS, PLAN_X);
     if (s->per_layer_width) plan_add_per_layer_embedding(b, &o);
     float *x = o.x;
+    const size_t narrow = first_consumer(b);
     for (size_t l = 0; l < s->layers; l++) {
+        if (l == narrow) {
+            plan_add_last_row(b, &o);
+            x = o.x;
+        }
         float *y = b->options->all_rows ? plan_offset(b, o.x, (l + 1) * state * sizeof(float)) : o.x;
         b->layer = l;
         plan_add_attention(b, l, &o, x, y);

@@ -93,7 +93,8 @@ static int make_plan(struct sm_session *s, enum sm_phase phase, size_t bucket, c
                                             .all_rows = s->options.all_rows && phase != SM_PHASE_DECODE,
                                             .mask_fill = s->options.mask_fill,
                                             .short_sliding = s->options.short_sliding,
-                                            .concatenated = s->options.concatenated};
+                                            .concatenated = s->options.concatenated,
+                                            .last_row = s->options.last_row};
     struct session_arena *a = &s->arena[phase][bucket];
     a->bytes = sm_plan_bytes(s->weights, s->cache, s->positions, &options, why, why_bytes);
     if (!a->bytes) return -1;

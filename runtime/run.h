@@ -50,6 +50,7 @@ struct sm_session_options {
     size_t prefill_buckets[SM_MAX_BUCKETS], prefill_bucket_count;
     size_t append_buckets[SM_MAX_BUCKETS], append_bucket_count;
     enum sm_when_full when_full;
+    bool last_row;      /* prefill and append run layers without keys and values of their own on it alone (plan.h) */
     bool short_sliding; /* layers with a window read the slots it reaches, not all (plan.h) */
     bool concatenated;  /* attention reads one segment that past and new keys are copied to, not two */
 };

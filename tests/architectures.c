@@ -203,6 +203,48 @@ static void test_turns(void **state)
     }
 }
 
+/* Consumers on the last row alone: what is left of prefill and append for them, with the same answers. */
+static void test_last_row(void **state)
+{
+    (void)state;
+    struct tiny t;
+    struct tiny_model l;
+    uint32_t features;
+    tiny_open(&t, "gemma4-tiny");
+    tiny_load(&l, &(struct tiny_source){.model = t.name});
+    for (size_t i = 0; level(i, &features); i++)
+        for (size_t way = 0; way < 8; way++) {
+            struct tiny_run r;
+            const struct sm_session_options o = {.max_seq = way & 2 ? 99 : 48,
+                                                 .kv = SM_KV_F32,
+                                                 .threads = 1 + way % 2,
+                                                 .append_buckets = {7, 1},
+                                                 .append_bucket_count = 2,
+                                                 .concatenated = way % 3 == 1,
+                                                 .short_sliding = way & 4,
+                                                 .last_row = true};
+            tiny_run_open(&r, l.model, features, &o);
+            run_turns(&t, r.session, way & 1 ? SM_PAD_LEFT : SM_PAD_RIGHT);
+            check_cache(&t, &t.golden, "cache", r.session);
+            const struct sm_plan *plan = sm_session_plan(r.session, SM_PHASE_PREFILL);
+            const struct sm_step *steps = sm_plan_steps(plan);
+            size_t rows[SM_LAYER_KINDS] = {0}, copies = 0;
+            for (size_t at = 0; at < sm_plan_step_count(plan); at++) {
+                copies += steps[at].label == SM_LABEL_LAST_ROW;
+                for (size_t share = 0; share < o.threads && steps[at].label == SM_LABEL_ATTENTION; share++)
+                    if (steps[at].parts[share].row_end > rows[steps[at].kind])
+                        rows[steps[at].kind] = steps[at].parts[share].row_end;
+            }
+            assert_int_equal(rows[SM_LAYER_SLIDING_DONOR], o.max_seq);
+            assert_int_equal(rows[SM_LAYER_SLIDING_CONSUMER], 1);
+            assert_int_equal(rows[SM_LAYER_FULL_CONSUMER], 1);
+            assert_int_equal(copies, 4); /* the stream, per-layer embeddings, two masks */
+            tiny_run_close(&r);
+        }
+    tiny_unload(&l);
+    tiny_close(&t);
+}
+
 /* TICO's runtime of Gemma 4, which appends by single decodes. */
 static void test_tico(void **state)
 {
@@ -283,7 +325,7 @@ static void test_rotary_tables(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rotary_tables), cmocka_unit_test(test_full),
-                                       cmocka_unit_test(test_hidden), cmocka_unit_test(test_turns),
-                                       cmocka_unit_test(test_tico)};
+                                       cmocka_unit_test(test_hidden),        cmocka_unit_test(test_turns),
+                                       cmocka_unit_test(test_last_row),      cmocka_unit_test(test_tico)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

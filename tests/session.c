@@ -192,11 +192,15 @@ static void run_thread_by_thread(const struct sm_plan *plan, size_t threads, boo
 }
 
 static struct sm_plan *build(const struct fixture *f, struct sm_positions *positions, enum sm_phase phase, size_t rows,
-                             size_t threads, void **arena)
+                             size_t threads, bool last_row, void **arena)
 {
     const struct sm_cache *cache = sm_session_cache(f->session);
-    const struct sm_plan_options options = {
-        .phase = phase, .rows = rows, .max_seq = cache->max_seq, .kv = cache->type, .threads = threads};
+    const struct sm_plan_options options = {.phase = phase,
+                                            .rows = rows,
+                                            .max_seq = cache->max_seq,
+                                            .kv = cache->type,
+                                            .threads = threads,
+                                            .last_row = last_row};
     const size_t bytes = sm_plan_bytes(f->weights, sm_session_cache(f->session), positions, &options, why, sizeof why);
     if (!bytes || posix_memalign(arena, 64, bytes)) fail_msg("%s", why);
     memset(*arena, 0, bytes);
@@ -213,9 +217,9 @@ static void run_phases(const struct fixture *f, struct sm_positions *positions, 
                        const float *wanted)
 {
     void *arenas[3];
-    struct sm_plan *prefill = build(f, positions, SM_PHASE_PREFILL, 24, threads, &arenas[0]);
-    struct sm_plan *append = build(f, positions, SM_PHASE_APPEND, 5, threads, &arenas[1]);
-    struct sm_plan *decode = build(f, positions, SM_PHASE_DECODE, 1, threads, &arenas[2]);
+    struct sm_plan *prefill = build(f, positions, SM_PHASE_PREFILL, 24, threads, last_first, &arenas[0]);
+    struct sm_plan *append = build(f, positions, SM_PHASE_APPEND, 5, threads, !last_first, &arenas[1]);
+    struct sm_plan *decode = build(f, positions, SM_PHASE_DECODE, 1, threads, true, &arenas[2]);
     sm_session_reset(f->session);
     sm_plan_set(prefill, &(struct sm_call){.tokens = tokens, .begin = 24 - TOKENS, .count = TOKENS});
     run_thread_by_thread(prefill, threads, last_first);
