@@ -2,9 +2,12 @@
  *
  *     EMBEDDING_FAMILY             its name, as a string
  *     EMBEDDING_WORKLOAD           the symbol of its workload
- *     EMBEDDING_BLOCK, _ELEMENTS   the type of a block of the table, and how many elements it holds
+ *     EMBEDDING_ELEMENTS           what cols must be a multiple of
+ *     EMBEDDING_BLOCK              the type of a block of that many elements
  *     fill_block(b, regime, r)     a block for that regime
  *     element(b, i)                the exact value of element i of a block
+ *
+ * or, where a row is no sequence of blocks, instead of the last three row_bytes, fill_row_at and element_at as below,
  *
  * and then includes this, once. Only the rows of the table that the tokens name are filled. */
 #include <stdlib.h>
@@ -27,14 +30,27 @@ static const char *refuse(const struct sm_shape *shape)
     return shape->dim[SM_EMBEDDING_COLS] % EMBEDDING_ELEMENTS ? "cols is not a whole number of blocks of 32" : NULL;
 }
 
+#ifdef EMBEDDING_BLOCK
 static size_t row_bytes(size_t cols)
 {
     return cols / EMBEDDING_ELEMENTS * sizeof(EMBEDDING_BLOCK);
 }
 
-static EMBEDDING_BLOCK *table_row(const struct work *k, size_t token)
+static void fill_row_at(void *row, size_t cols, enum sm_regime regime, struct sm_random *random)
 {
-    return (EMBEDDING_BLOCK *)k->table.data + token * (k->args.cols / EMBEDDING_ELEMENTS);
+    EMBEDDING_BLOCK *blocks = row;
+    for (size_t b = 0; b < cols / EMBEDDING_ELEMENTS; b++) fill_block(&blocks[b], regime, random);
+}
+
+static double element_at(const void *row, size_t c)
+{
+    return element((const EMBEDDING_BLOCK *)row + c / EMBEDDING_ELEMENTS, c % EMBEDDING_ELEMENTS);
+}
+#endif
+
+static void *table_row(const struct work *k, size_t token)
+{
+    return (char *)k->table.data + token * row_bytes(k->args.cols);
 }
 
 static void destroy(void *work)
@@ -51,8 +67,7 @@ static void destroy(void *work)
 static void fill_row(struct work *k, size_t token)
 {
     struct sm_random random = {k->seed + token * 977};
-    EMBEDDING_BLOCK *row = table_row(k, token);
-    for (size_t b = 0; b < k->args.cols / EMBEDDING_ELEMENTS; b++) fill_block(&row[b], k->regime, &random);
+    fill_row_at(table_row(k, token), k->args.cols, k->regime, &random);
 }
 
 static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_t seed)
@@ -103,11 +118,11 @@ static double error(void *work, const struct sm_variant *variant)
     (void)variant;
     struct work *k = work;
     for (size_t r = 0; r < k->args.rows; r++) {
-        const EMBEDDING_BLOCK *row = table_row(k, (size_t)k->args.token[r]);
+        const void *row = table_row(k, (size_t)k->args.token[r]);
         const float *y = sm_rows_at(&k->y, r);
         const size_t step = sm_rows_judged_step(&k->y, r);
         for (size_t c = (size_t)(k->seed + r) % step; c < k->args.cols; c += step) {
-            const float value = (float)element(&row[c / EMBEDDING_ELEMENTS], c % EMBEDDING_ELEMENTS);
+            const float value = (float)element_at(row, c);
             const float right = value * k->args.scale;
             if (memcmp(&y[c], &right, sizeof right)) return INFINITY;
         }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "quant.h"
+#include "quantise_channel.h"
 
 #define LONG_GROUP 256 /* elements of a block of the K formats */
 
@@ -177,8 +178,16 @@ static bool known(enum sm_format format)
     return (size_t)format < sizeof formats / sizeof *formats && formats[format].elements;
 }
 
+/* The bits of a format whose rows are one piece, with one scale: 0 for the others. */
+static int channel_bits(enum sm_format format)
+{
+    return format == SM_FORMAT_W4C ? 4 : format == SM_FORMAT_W8C ? 8 : 0;
+}
+
 size_t sm_row_bytes(enum sm_format format, size_t cols)
 {
+    const int bits = channel_bits(format);
+    if (bits) return cols % SM_GROUP ? 0 : sm_channel_bytes(cols, bits);
     if (!known(format) || cols % formats[format].elements) return 0;
     return cols / formats[format].elements * formats[format].bytes;
 }
@@ -186,6 +195,7 @@ size_t sm_row_bytes(enum sm_format format, size_t cols)
 void sm_dequantise(float *to, enum sm_format format, const void *from, size_t count)
 {
     const unsigned char *at = from;
+    if (channel_bits(format)) sm_dequantise_channel(to, channel_bits(format), from, count);
     if (!known(format)) return;
     for (size_t i = 0; i < count; i += formats[format].elements, at += formats[format].bytes)
         formats[format].read(to + i, at);
@@ -194,6 +204,7 @@ void sm_dequantise(float *to, enum sm_format format, const void *from, size_t co
 bool sm_blocks_finite(enum sm_format format, const void *from, size_t count)
 {
     const unsigned char *at = from;
+    if (channel_bits(format)) return (((at[3] << 8) | at[2]) & 0x7f80) != 0x7f80;
     bool finite = known(format);
     if (!finite) return false;
     const size_t bytes = formats[format].bytes, blocks = count / formats[format].elements;

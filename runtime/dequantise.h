@@ -13,13 +13,13 @@
 /* Bytes of a row of `cols` elements; 0: the format is none of a file's, or its blocks do not fill such a row. */
 size_t sm_row_bytes(enum sm_format format, size_t cols);
 
-/* `count` elements, a whole number of blocks, as floats. */
+/* `count` elements, a whole number of blocks, as floats. Of W4C and W8C one row. */
 void sm_dequantise(float *to, enum sm_format format, const void *from, size_t count);
 
 /* Group `group` of the eight in a block of Q4_K: its values are step * n - low, n in 0..15. */
 void sm_q4_k_group(const void *block, size_t group, float *step, float *low);
 
-/* Whether all of them are finite, judged by their scales. A whole number of blocks. */
+/* Whether all of them are finite, judged by their scales. A whole number of blocks, of W4C and W8C one row. */
 bool sm_blocks_finite(enum sm_format format, const void *from, size_t count);
 
 #endif
