@@ -21,7 +21,7 @@
 struct run {
     struct profile_options options;
     struct sm_source source;
-    struct sm_weights *weights[8]; /* by recipe, made when first needed */
+    struct sm_weights *weights[SM_RECIPES_MOST]; /* by recipe, made when first needed */
     int32_t *tokens;
     size_t token_count; /* of the file; 0: seeded, enough for every prompt */
     struct trial_case {

@@ -120,7 +120,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "types of the KV cache: f32, f16 (default), i8"},
         {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: 1 and all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",
-         "native (default): the file's formats; float: dequantised"},
+         "native (default), float, w4c-a8, w4c-a16, ...: see the README"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST",
          "groups of counters (default core,software; none: no pass)"},

@@ -7,6 +7,7 @@
 #include "dequantise.h"
 #include "quant.h"
 #include "quantise.h"
+#include "quantise_channel.h"
 
 /* The bits of n are those of n - 16, which an int8 holds: nothing is lost. */
 static void q5_0_to_q8_0(struct sm_block_q8_0 *to, const unsigned char *from, size_t cols)
@@ -37,7 +38,7 @@ static void q4_k_to_q4_1(struct sm_block_q4_1 *to, const unsigned char *from, si
 }
 
 void sm_convert(void *to, enum sm_format to_format, const void *from, enum sm_format from_format, size_t cols,
-                float *scratch, struct sm_error_sums *sums)
+                bool clip, float *scratch, struct sm_error_sums *sums)
 {
     float *x = scratch, *y = scratch + cols;
     sm_dequantise(x, from_format, from, cols);
@@ -49,6 +50,8 @@ void sm_convert(void *to, enum sm_format to_format, const void *from, enum sm_fo
         q5_0_to_q8_0(to, from, cols);
     else if (from_format == SM_FORMAT_Q4_K && to_format == SM_FORMAT_Q4_1)
         q4_k_to_q4_1(to, from, cols);
+    else if (to_format == SM_FORMAT_W4C || to_format == SM_FORMAT_W8C)
+        sm_quantise_channel(to, to_format == SM_FORMAT_W4C ? 4 : 8, x, cols, clip);
     else
         sm_quantise(to, to_format, x, cols);
     sm_dequantise(y, to_format, to, cols);

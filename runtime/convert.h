@@ -20,10 +20,10 @@ struct sm_error_sums {
  * % of the RMS of random blocks of them where Q8_0 loses 0.4 and 0.5 %. */
 enum sm_format sm_nearest_format(enum sm_format format);
 
-/* `cols` finite elements from one format to another (F32, Q4_0, Q4_1 or Q8_0). `scratch` holds 2 * cols floats.
- * Differences are added to `sums`. */
+/* `cols` finite elements from one format to another (F32, Q4_0, Q4_1, Q8_0; or a row of W4C or W8C, whose range is
+ * searched with `clip`: quantise_channel.h). `scratch` holds 2 * cols floats. Differences are added to `sums`. */
 void sm_convert(void *to, enum sm_format to_format, const void *from, enum sm_format from_format, size_t cols,
-                float *scratch, struct sm_error_sums *sums);
+                bool clip, float *scratch, struct sm_error_sums *sums);
 
 void sm_error_add(struct sm_error_sums *to, const struct sm_error_sums *more);
 

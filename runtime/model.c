@@ -13,9 +13,7 @@ static const char *const format_names[] = {
     [SM_FORMAT_F32] = "F32",   [SM_FORMAT_F16] = "F16",   [SM_FORMAT_Q4_0] = "Q4_0", [SM_FORMAT_Q4_1] = "Q4_1",
     [SM_FORMAT_Q8_0] = "Q8_0", [SM_FORMAT_BF16] = "BF16", [SM_FORMAT_Q5_0] = "Q5_0", [SM_FORMAT_Q5_1] = "Q5_1",
     [SM_FORMAT_Q2_K] = "Q2_K", [SM_FORMAT_Q3_K] = "Q3_K", [SM_FORMAT_Q4_K] = "Q4_K", [SM_FORMAT_Q5_K] = "Q5_K",
-    [SM_FORMAT_Q6_K] = "Q6_K",
-    [SM_FORMAT_W4C] = "W4C",
-    [SM_FORMAT_W8C] = "W8C",
+    [SM_FORMAT_Q6_K] = "Q6_K", [SM_FORMAT_W4C] = "W4C",   [SM_FORMAT_W8C] = "W8C",
 };
 #define FORMATS (sizeof format_names / sizeof *format_names)
 

@@ -230,7 +230,7 @@ void plan_add_attention(struct plan_builder *b, size_t l, const struct plan_oper
     const struct sm_layer_cache *c = &b->cache->layer[l];
     const bool owner = a->kv_source == l;
     plan_norm_stream(b, o, x, w->attn_norm);
-    plan_quantise(b, o, w->q.a8 ? &w->q : w->k.a8 ? &w->k : &w->v, o->normed, PLAN_NORMED);
+    plan_quantise(b, o, w->q.rows ? &w->q : w->k.rows ? &w->k : &w->v, o->normed, PLAN_NORMED);
     plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->q, o->q, o->normed, NULL, PLAN_NORMED, PLAN_Q});
     if (w->q_norm) add_head_norm(b, l, o->q, o->q, w->q_norm, a->heads, PLAN_Q, PLAN_Q);
     add_rope(b, l, o->q, o->q, a->heads, PLAN_Q, PLAN_Q);

@@ -81,7 +81,8 @@ struct plan_choice plan_variant(struct plan_builder *b, const char *family)
  */
 static bool is_short(const struct plan_builder *b, const struct sm_family *family)
 {
-    static const char *const families[] = {"rmsnorm", "quantise_a8", "rope", "gated_silu", "gated_gelu"};
+    static const char *const families[] = {"rmsnorm", "quantise_a8", "quantise_a8r", "quantise_a16",
+                                           "rope",    "gated_silu",  "gated_gelu"};
     if (b->rows != 1) return false;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         if (!strcmp(family->name, families[i])) return true;

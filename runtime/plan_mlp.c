@@ -7,7 +7,7 @@ void plan_add_mlp(struct plan_builder *b, size_t l, const struct plan_operands *
     const size_t ffn = plan_layer(b, l)->ffn;
     const bool last = !b->weights->model->shape.per_layer_width; /* of the layer's parts */
     plan_norm_stream(b, o, x, w->ffn_norm);
-    plan_quantise(b, o, w->gate.a8 ? &w->gate : &w->up, o->normed, PLAN_NORMED);
+    plan_quantise(b, o, w->gate.rows ? &w->gate : &w->up, o->normed, PLAN_NORMED);
     plan_matmul(b, o,
                 &(struct plan_product){SM_LABEL_GATE_UP, &w->gate, o->gate, o->normed, NULL, PLAN_NORMED, PLAN_GATE});
     plan_matmul(b, o, &(struct plan_product){SM_LABEL_GATE_UP, &w->up, o->up, o->normed, NULL, PLAN_NORMED, PLAN_UP});

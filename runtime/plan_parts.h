@@ -23,7 +23,9 @@ struct plan_operands {
     float *gate, *up;
     float *branch;    /* what a norm follows before it is added to the stream */
     float *per_layer; /* [rows][layers * per_layer_width] */
-    struct sm_a8 a8;
+    struct sm_a8 a8;  /* one of the three is in use, in the same memory */
+    struct sm_a8r a8r;
+    struct sm_a16 a16;
     struct plan_now now[SM_SHAPE_MAX_LAYERS]; /* of the layers that own keys and values */
     struct plan_now all;                      /* a layer's columns in one segment, when they are concatenated */
 };
@@ -38,7 +40,8 @@ struct sm_rmsnorm *plan_norm(struct plan_builder *b, enum sm_label label, const 
 struct sm_rmsnorm *plan_norm_stream(struct plan_builder *b, const struct plan_operands *o, const float *x,
                                     const float *w);
 
-/* y = w x (+ residual, of the stream): x are the floats of `reads`, or the int8 rows that were made of them. */
+/* y = w x (+ residual, of the stream): x are the floats of `reads`, or the int8 or int16 rows that were made of them.
+ */
 struct plan_product {
     enum sm_label label;
     const struct sm_weight *w;
@@ -48,7 +51,7 @@ struct plan_product {
 };
 void plan_matmul(struct plan_builder *b, const struct plan_operands *o, const struct plan_product *product);
 
-/* The int8 rows of x, when the matrix that comes next reads such. */
+/* The int8 or int16 rows of x, when the matrix that comes next reads such. */
 void plan_quantise(struct plan_builder *b, const struct plan_operands *o, const struct sm_weight *w, const float *x,
                    unsigned reads);
 

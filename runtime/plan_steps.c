@@ -4,11 +4,14 @@
 
 #include "embedding.h"
 #include "gated.h"
+#include "matmul_channel.h"
 #include "matmul_f32/matmul_f32.h"
 #include "matmul_w4g32_a8/matmul_w4g32_a8.h"
 #include "matmul_w8g32_a8/matmul_w8g32_a8.h"
 #include "plan_parts.h"
+#include "quantise_a16/quantise_a16.h"
 #include "quantise_a8/quantise_a8.h"
+#include "quantise_a8r/quantise_a8r.h"
 
 const struct sm_layer_shape *plan_layer(const struct plan_builder *b, size_t l)
 {
@@ -42,35 +45,58 @@ struct sm_rmsnorm *plan_norm_stream(struct plan_builder *b, const struct plan_op
 void plan_quantise(struct plan_builder *b, const struct plan_operands *o, const struct sm_weight *w, const float *x,
                    unsigned reads)
 {
-    if (!w->a8) return;
-    const struct sm_quantise_a8 args = {.out = o->a8, .x = x, .x_stride = w->in, .rows = b->rows, .cols = w->in};
+    /* The three families have their axes in one order. */
     const struct sm_shape shape = {{[SM_QUANTISE_A8_ROWS] = (int64_t)b->rows, [SM_QUANTISE_A8_COLS] = (int64_t)w->in}};
-    plan_step(b, SM_LABEL_QUANTISE, plan_variant(b, "quantise_a8"), &args, sizeof args, &shape, reads, PLAN_A8);
+    if (w->rows == SM_ROWS_A8) {
+        const struct sm_quantise_a8 args = {o->a8, x, w->in, b->rows, w->in};
+        plan_step(b, SM_LABEL_QUANTISE, plan_variant(b, "quantise_a8"), &args, sizeof args, &shape, reads, PLAN_A8);
+    } else if (w->rows == SM_ROWS_A8R) {
+        const struct sm_quantise_a8r args = {o->a8r, x, w->in, b->rows, w->in};
+        plan_step(b, SM_LABEL_QUANTISE, plan_variant(b, "quantise_a8r"), &args, sizeof args, &shape, reads, PLAN_A8);
+    } else if (w->rows == SM_ROWS_A16) {
+        const struct sm_quantise_a16 args = {{o->a16.q, o->a16.sum, w->x_scale}, x, w->in, b->rows, w->in};
+        plan_step(b, SM_LABEL_QUANTISE, plan_variant(b, "quantise_a16"), &args, sizeof args, &shape, reads, PLAN_A8);
+    }
 }
 
 void plan_matmul(struct plan_builder *b, const struct plan_operands *o, const struct plan_product *p)
 {
     const struct sm_weight *w = p->w;
-    const struct plan_choice choice = {w->family, w->variant};
     const size_t rows = b->rows;
-    /* The three families have their axes in one order. */
+    union {
+        struct sm_matmul_f32 f32;
+        struct sm_matmul_w4g32_a8 w4g32;
+        struct sm_matmul_w8g32_a8 w8g32;
+        struct sm_matmul_c_a8 a8;
+        struct sm_matmul_c_a16 a16;
+    } args;
+    /* All families have their axes in one order. */
     const struct sm_shape shape = {{[SM_MATMUL_F32_ROWS] = (int64_t)rows,
                                     [SM_MATMUL_F32_OUT] = (int64_t)w->out,
                                     [SM_MATMUL_F32_IN] = (int64_t)w->in}};
-    const unsigned reads = (w->a8 ? PLAN_A8 : p->reads) | (p->residual ? PLAN_X : 0);
-    if (w->family == &sm_family_matmul_w4g32_a8) {
-        const struct sm_matmul_w4g32_a8 args = {p->y,        w->out, o->a8,  w->data, w->bias,
-                                                p->residual, rows,   w->out, w->in};
-        plan_step(b, p->label, choice, &args, sizeof args, &shape, reads, p->writes);
+    const unsigned reads = (w->rows ? PLAN_A8 : p->reads) | (p->residual ? PLAN_X : 0);
+    size_t bytes;
+    if (w->rows == SM_ROWS_A8R) {
+        args.a8 = (struct sm_matmul_c_a8){p->y, w->out, o->a8r, w->data, w->bias, p->residual, rows, w->out, w->in};
+        bytes = sizeof args.a8;
+    } else if (w->rows == SM_ROWS_A16) {
+        const struct sm_a16 x = {o->a16.q, o->a16.sum, w->x_scale};
+        args.a16 = (struct sm_matmul_c_a16){p->y, w->out, x, w->data, w->bias, p->residual, rows, w->out, w->in};
+        bytes = sizeof args.a16;
+    } else if (w->family == &sm_family_matmul_w4g32_a8) {
+        args.w4g32 =
+            (struct sm_matmul_w4g32_a8){p->y, w->out, o->a8, w->data, w->bias, p->residual, rows, w->out, w->in};
+        bytes = sizeof args.w4g32;
     } else if (w->family == &sm_family_matmul_w8g32_a8) {
-        const struct sm_matmul_w8g32_a8 args = {p->y,        w->out, o->a8,  w->data, w->bias,
-                                                p->residual, rows,   w->out, w->in};
-        plan_step(b, p->label, choice, &args, sizeof args, &shape, reads, p->writes);
+        args.w8g32 =
+            (struct sm_matmul_w8g32_a8){p->y, w->out, o->a8, w->data, w->bias, p->residual, rows, w->out, w->in};
+        bytes = sizeof args.w8g32;
     } else {
-        const struct sm_matmul_f32 args = {p->y,    w->out,      p->x, w->in,  w->data,
-                                           w->bias, p->residual, rows, w->out, w->in};
-        plan_step(b, p->label, choice, &args, sizeof args, &shape, reads, p->writes);
+        args.f32 =
+            (struct sm_matmul_f32){p->y, w->out, p->x, w->in, w->data, w->bias, p->residual, rows, w->out, w->in};
+        bytes = sizeof args.f32;
     }
+    plan_step(b, p->label, (struct plan_choice){w->family, w->variant}, &args, bytes, &shape, reads, p->writes);
 }
 
 void plan_end_branch(struct plan_builder *b, const struct plan_operands *o, const struct plan_branch *e)
@@ -201,9 +227,12 @@ static void reserve_operands(struct plan_builder *b, struct plan_operands *o)
     o->up = plan_take(b, float_row * w.ffn);
     o->branch = plan_take(b, float_row * s->hidden);
     o->per_layer = plan_take(b, float_row * s->layers * s->per_layer_width);
-    o->a8.q = plan_take(b, rows * w.widest);
+    o->a8.q = plan_take(b, rows * w.widest * (b->weights->rows == SM_ROWS_A16 ? sizeof *o->a16.q : 1));
     o->a8.scale = plan_take(b, float_row * (w.widest / SM_GROUP + 1));
     o->a8.sum = plan_take(b, rows * sizeof(int32_t) * (w.widest / SM_GROUP + 1));
+    o->a8r = (struct sm_a8r){o->a8.q, o->a8.scale, o->a8.sum};
+    o->a16 = (struct sm_a16){.q = (int16_t *)(void *)o->a8.q};
+    if (b->weights->rows == SM_ROWS_A16) o->a16.sum = plan_take(b, rows * sizeof *o->a16.sum);
     reserve_now(b, o, &w);
     if (b->options->concatenated && b->options->phase != SM_PHASE_PREFILL)
         o->all = take_now(b, b->options->max_seq, w.kv, w.kv_heads);

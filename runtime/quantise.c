@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "quant.h"
-#include "quantise_channel.h"
 
 /* 1 / d; 0 where there is none, or none that a float holds. */
 static float inverse_of(float d)
@@ -63,8 +62,6 @@ static void write_q8_0(struct sm_block_q8_0 *to, const float *x)
 
 void sm_quantise(void *to, enum sm_format format, const float *from, size_t count)
 {
-    if (format == SM_FORMAT_W4C) sm_quantise_channel(to, 4, from, count, false);
-    if (format == SM_FORMAT_W8C) sm_quantise_channel(to, 8, from, count, false);
     for (size_t b = 0; b < count / SM_GROUP; b++, from += SM_GROUP) {
         if (format == SM_FORMAT_Q4_0) write_q4_0((struct sm_block_q4_0 *)to + b, from);
         if (format == SM_FORMAT_Q4_1) write_q4_1((struct sm_block_q4_1 *)to + b, from);

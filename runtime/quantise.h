@@ -7,8 +7,7 @@
 
 #include "registry.h"
 
-/* `count` floats, a whole number of blocks, into Q4_0, Q4_1 or Q8_0, or one row of W4C or W8C
- * (quantise_channel.h, without clip). They must be finite; a scale may still not fit a
+/* `count` floats, a whole number of blocks, into Q4_0, Q4_1 or Q8_0. They must be finite; a scale may still not fit a
  * half float, and sm_blocks_finite tells. */
 void sm_quantise(void *to, enum sm_format format, const float *from, size_t count);
 

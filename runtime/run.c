@@ -17,11 +17,12 @@ static void add_time(struct sm_step_times *times, const struct sm_step *step, ui
 }
 
 /* Every thread's share of every step; thread 0 keeps the time. Fewer threads than planned do more shares each. */
-static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t thread, size_t team,
-                 struct sm_step_times *times)
+static void walk(const struct sm_session *s, const struct sm_plan *plan, const struct sm_call *call, size_t thread,
+                 size_t team, struct sm_step_times *times)
 {
     const struct sm_step *steps = sm_plan_steps(plan);
     const size_t count = sm_plan_step_count(plan), shares = s->options.threads;
+    const struct sm_run_hooks *hooks = &s->options.hooks;
     uint64_t (*clock_ns)(void) = thread == 0 ? s->options.clock_ns : NULL;
     uint64_t since = clock_ns ? clock_ns() : 0;
     for (size_t i = 0; i < count; i++) {
@@ -34,6 +35,7 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t 
             add_time(times, &step[-1], now - since);
             since = now;
         }
+        if (hooks->step && thread == 0) hooks->step(hooks->state, step, call->begin, call->count);
         for (size_t share = thread; share < shares; share += team) {
             const struct sm_part *part = &step->parts[share];
             if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
@@ -44,12 +46,13 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, size_t 
 }
 
 /* The share of the calling thread of a team. */
-static void run_thread(struct sm_session *s, enum sm_phase phase, const struct sm_plan *plan)
+static void run_thread(struct sm_session *s, enum sm_phase phase, const struct sm_plan *plan,
+                       const struct sm_call *call)
 {
     const struct sm_run_hooks *hooks = &s->options.hooks;
     const size_t thread = (size_t)omp_get_thread_num(), team = (size_t)omp_get_num_threads();
     if (hooks->begin) hooks->begin(hooks->state, phase, thread);
-    walk(s, plan, thread, team, &s->times[phase]);
+    walk(s, plan, call, thread, team, &s->times[phase]);
     if (hooks->end) hooks->end(hooks->state, phase, thread);
 }
 
@@ -64,10 +67,10 @@ struct sm_chunk session_run(struct sm_session *s, enum sm_phase phase, size_t ro
     const uint64_t since = s->options.clock_ns ? s->options.clock_ns() : 0;
     sm_plan_set(plan, call);
     if (s->options.threads == 1) { /* no region: for a team of one, LLVM's OpenMP allocates at each */
-        run_thread(s, phase, plan);
+        run_thread(s, phase, plan, call);
     } else {
 #pragma omp parallel num_threads((int)s->options.threads)
-        run_thread(s, phase, plan);
+        run_thread(s, phase, plan, call);
     }
     if (s->options.clock_ns) chunk.ns = s->options.clock_ns() - since;
     times->elapsed_ns += chunk.ns;

@@ -24,11 +24,13 @@ struct sm_chunk {
     bool policy; /* options.when_full decided its shape */
 };
 
-/* begin and end: called inside the parallel region, by every thread, around the steps of one call. done: by the
+/* begin and end: called inside the parallel region, by every thread, around the steps of one call. step: by thread 0
+ * before each step, when the steps that it waits for have ended; rows [begin, begin + count) hold tokens. done: by the
  * session's caller after each call, while its results stand. */
 struct sm_run_hooks {
     void (*begin)(void *state, enum sm_phase phase, size_t thread);
     void (*end)(void *state, enum sm_phase phase, size_t thread);
+    void (*step)(void *state, const struct sm_step *step, size_t begin, size_t count);
     void (*done)(void *state, const struct sm_chunk *chunk);
     void *state;
 };

@@ -1,5 +1,6 @@
 #include "weights.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,32 +10,51 @@
 #include "cpu.h"
 #include "dequantise.h"
 #include "free_memory.h"
+#include "scales.h"
 #include "weights_fill.h"
 #include "weights_fold.h"
 
 #define ALIGN 64
-#define FORMATS (SM_FORMAT_Q6_K + 1)
-
-/* Which family runs a matrix of a format. */
-struct rule {
-    const char *family;
-    bool a8;
-};
-
-/* A format without a rule becomes another first: the nearest one that has a kernel, or F32. */
+/* What a matrix becomes by its role: SM_FORMAT_NONE is its own format, or the nearest that has a kernel. A table that
+ * some kernel gathers from stays as it is, unless it is to be W8C. */
 static const struct recipe {
     const char *name;
-    bool nearest;
-    struct rule rule[FORMATS];
+    enum sm_format linear, head, table;
+    enum sm_rows rows; /* of matrices per channel; those in groups have A8, floats have none */
+    bool clip;         /* linear only */
 } recipes[] = {
-    {"native",
-     true,
-     {[SM_FORMAT_F32] = {"matmul_f32", false},
-      [SM_FORMAT_Q4_0] = {"matmul_w4g32_a8", true},
-      [SM_FORMAT_Q4_1] = {"matmul_w4g32_a8", true},
-      [SM_FORMAT_Q8_0] = {"matmul_w8g32_a8", true}}},
-    {"float", false, {[SM_FORMAT_F32] = {"matmul_f32", false}}},
+    {"native", SM_FORMAT_NONE, SM_FORMAT_NONE, SM_FORMAT_NONE, SM_ROWS_A8, false},
+    {"float", SM_FORMAT_F32, SM_FORMAT_F32, SM_FORMAT_F32, SM_ROWS_F32, false},
+    {"w4g32-a8", SM_FORMAT_Q4_0, SM_FORMAT_Q8_0, SM_FORMAT_NONE, SM_ROWS_A8, false},
+    {"w4c-a8", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A8R, false},
+    {"w4c-a8-clip", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A8R, true},
+    {"w8c-a8", SM_FORMAT_W8C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A8R, false},
+    {"w4c-a16", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A16, false},
+    {"w4c-a16-clip", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A16, true},
+    {"w8c-a16", SM_FORMAT_W8C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A16, false},
 };
+
+static_assert(sizeof recipes / sizeof *recipes < SM_RECIPES_MOST, "callers make tables of them");
+
+/* Which family runs a matrix of a format. */
+static const struct rule {
+    enum sm_format format;
+    enum sm_rows rows;
+    const char *family;
+} rules[] = {
+    {SM_FORMAT_F32, SM_ROWS_F32, "matmul_f32"},      {SM_FORMAT_Q4_0, SM_ROWS_A8, "matmul_w4g32_a8"},
+    {SM_FORMAT_Q4_1, SM_ROWS_A8, "matmul_w4g32_a8"}, {SM_FORMAT_Q8_0, SM_ROWS_A8, "matmul_w8g32_a8"},
+    {SM_FORMAT_W4C, SM_ROWS_A8R, "matmul_w4c_a8"},   {SM_FORMAT_W8C, SM_ROWS_A8R, "matmul_w8c_a8"},
+    {SM_FORMAT_W4C, SM_ROWS_A16, "matmul_w4c_a16"},  {SM_FORMAT_W8C, SM_ROWS_A16, "matmul_w8c_a16"},
+};
+
+static const struct rule *rule_for(const struct recipe *recipe, enum sm_format format)
+{
+    const bool channels = format == SM_FORMAT_W4C || format == SM_FORMAT_W8C;
+    size_t i = 0;
+    while (rules[i].format != format || (channels && rules[i].rows != recipe->rows)) i++;
+    return &rules[i];
+}
 
 const char *sm_recipe_name(size_t i)
 {
@@ -85,9 +105,11 @@ static void reserve(struct weights_packer *p, size_t bytes)
     p->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-static enum sm_format packed_format(const struct weights_packer *p, const struct sm_tensor *from)
+/* The format that a matrix or table takes where the recipe says `asked`. */
+static enum sm_format packed_format(const struct sm_tensor *from, enum sm_format asked)
 {
-    return p->recipe->nearest ? sm_nearest_format(from->format) : SM_FORMAT_F32;
+    if (asked == SM_FORMAT_NONE) return sm_nearest_format(from->format);
+    return asked == SM_FORMAT_Q4_0 && from->format == SM_FORMAT_Q4_1 ? from->format : asked;
 }
 
 static int add_vector(struct weights_packer *p, const struct sm_tensor *from, size_t paired, const float **to)
@@ -112,48 +134,87 @@ static int add_norm(struct weights_packer *p, const struct sm_tensor *from, size
     return 0;
 }
 
+/* What a matrix is for: the head or not, and the largest of its calibrated activations (0: none known). */
+struct role {
+    bool head;
+    float largest;
+};
+
+/* Whether rows of `in` elements can be held in a format and run by a family. */
+static bool fits_family(const struct sm_family *family, enum sm_format format, size_t in)
+{
+    const int axis = sm_dim_index(family, "in");
+    return sm_row_bytes(format, in) && axis >= 0 && in <= (size_t)family->dims[axis].most;
+}
+
 static int add_matrix(struct weights_packer *p, const struct sm_tensor *from, const struct sm_tensor *bias,
-                      size_t paired, struct sm_weight *to)
+                      size_t paired, const struct role *role, struct sm_weight *to)
 {
     *to = (struct sm_weight){0};
     if (!from->data) return 0;
-    const enum sm_format packed = packed_format(p, from);
-    const struct rule *rule = &p->recipe->rule[packed];
+    const enum sm_format wanted = packed_format(from, role->head ? p->recipe->head : p->recipe->linear);
+    const bool through = p->weights->choice.weights_only && wanted != from->format && wanted != SM_FORMAT_F32;
+    const enum sm_format packed = p->weights->choice.weights_only ? SM_FORMAT_F32 : wanted;
+    const struct rule *rule = rule_for(p->recipe, packed);
     const struct sm_variant *v = sm_choose(&p->weights->choice, rule->family, packed, p->why, p->why_bytes);
     if (!v) return -1;
     *to = (struct sm_weight){.family = sm_family_named(rule->family),
                              .variant = v,
-                             .a8 = rule->a8,
+                             .rows = rule->rows,
+                             .x_scale = sm_scale_of(role->largest),
                              .bytes = v->layout->packed_bytes(from->rows, from->cols),
                              .out = from->rows,
                              .in = from->cols};
-    p->jobs[p->count++] = (struct weights_job){
-        .from = from, .weight = to, .format = packed, .paired = paired, .times = 1, .offset = p->bytes};
+    if (!fits_family(to->family, packed, from->cols) || !sm_row_bytes(wanted, from->cols)) {
+        snprintf(p->why, p->why_bytes, "packing weights: %s cannot hold rows of %zu, as the recipe %s asks",
+                 sm_format_name(wanted), from->cols, p->recipe->name);
+        return -1;
+    }
+    if (rule->rows == SM_ROWS_A16 && !(role->largest > 0)) {
+        snprintf(p->why, p->why_bytes,
+                 "packing weights: the recipe %s needs a static scale for every matrix, and the "
+                 "scales given have none for one of this model's; make them with slotmark scales MODEL",
+                 p->recipe->name);
+        return -1;
+    }
+    p->jobs[p->count++] = (struct weights_job){.from = from,
+                                               .weight = to,
+                                               .format = packed,
+                                               .through = through ? wanted : SM_FORMAT_NONE,
+                                               .paired = paired,
+                                               .times = 1,
+                                               .clip = p->recipe->clip && !role->head,
+                                               .offset = p->bytes};
     reserve(p, to->bytes);
     return bias ? add_vector(p, bias, paired, &to->bias) : 0;
 }
 
-static int add_layer_matrices(struct weights_packer *p, const struct sm_tensor *t, size_t paired,
-                              struct sm_layer_weights *w)
+static int add_layer_matrices(struct weights_packer *p, size_t layer, size_t paired)
 {
+    struct sm_layer_weights *w = &p->weights->layer[layer];
+    const struct sm_tensor *t = p->weights->model->layer[layer].tensor;
+    const struct sm_scales *scales = p->weights->choice.scales;
     const struct {
         enum sm_layer_tensor matrix, bias; /* SM_LAYER_TENSORS: it has none */
+        enum sm_site site;
         struct sm_weight *to;
         bool turned; /* its rows are rotated later */
     } all[] = {
-        {SM_TENSOR_Q, SM_TENSOR_Q_BIAS, &w->q, true},
-        {SM_TENSOR_K, SM_TENSOR_K_BIAS, &w->k, true},
-        {SM_TENSOR_V, SM_TENSOR_V_BIAS, &w->v, false},
-        {SM_TENSOR_O, SM_TENSOR_O_BIAS, &w->o, false},
-        {SM_TENSOR_GATE, SM_TENSOR_GATE_BIAS, &w->gate, false},
-        {SM_TENSOR_UP, SM_TENSOR_UP_BIAS, &w->up, false},
-        {SM_TENSOR_DOWN, SM_TENSOR_DOWN_BIAS, &w->down, false},
-        {SM_TENSOR_PER_LAYER_GATE, SM_LAYER_TENSORS, &w->per_layer_gate, false},
-        {SM_TENSOR_PER_LAYER_PROJECTION, SM_LAYER_TENSORS, &w->per_layer_projection, false},
+        {SM_TENSOR_Q, SM_TENSOR_Q_BIAS, SM_SITE_QKV, &w->q, true},
+        {SM_TENSOR_K, SM_TENSOR_K_BIAS, SM_SITE_QKV, &w->k, true},
+        {SM_TENSOR_V, SM_TENSOR_V_BIAS, SM_SITE_QKV, &w->v, false},
+        {SM_TENSOR_O, SM_TENSOR_O_BIAS, SM_SITE_ATTENTION_OUT, &w->o, false},
+        {SM_TENSOR_GATE, SM_TENSOR_GATE_BIAS, SM_SITE_GATE_UP, &w->gate, false},
+        {SM_TENSOR_UP, SM_TENSOR_UP_BIAS, SM_SITE_GATE_UP, &w->up, false},
+        {SM_TENSOR_DOWN, SM_TENSOR_DOWN_BIAS, SM_SITE_DOWN, &w->down, false},
+        {SM_TENSOR_PER_LAYER_GATE, SM_LAYER_TENSORS, SM_SITE_PER_LAYER_GATE, &w->per_layer_gate, false},
+        {SM_TENSOR_PER_LAYER_PROJECTION, SM_LAYER_TENSORS, SM_SITE_PER_LAYER_PROJECTION, &w->per_layer_projection,
+         false},
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const struct sm_tensor *bias = all[i].bias == SM_LAYER_TENSORS ? NULL : &t[all[i].bias];
-        if (add_matrix(p, &t[all[i].matrix], bias, all[i].turned ? paired : 0, all[i].to)) return -1;
+        const struct role role = {false, scales ? scales->layer[layer][all[i].site] : 0};
+        if (add_matrix(p, &t[all[i].matrix], bias, all[i].turned ? paired : 0, &role, all[i].to)) return -1;
     }
     return 0;
 }
@@ -176,7 +237,7 @@ static int add_layer(struct weights_packer *p, size_t i)
     const struct sm_tensor *t = m->layer[i].tensor;
     struct sm_layer_weights *w = &p->weights->layer[i];
     const size_t paired = m->paired_rows ? m->shape.layer[i].head_dim : 0, first = p->count;
-    return add_layer_matrices(p, t, paired, w) || add_norm(p, &t[SM_TENSOR_ATTN_NORM], 0, &w->attn_norm) ||
+    return add_layer_matrices(p, i, paired) || add_norm(p, &t[SM_TENSOR_ATTN_NORM], 0, &w->attn_norm) ||
            add_norm(p, &t[SM_TENSOR_FFN_NORM], 0, &w->ffn_norm) ||
            add_norm(p, &t[SM_TENSOR_Q_NORM], paired, &w->q_norm) ||
            add_norm(p, &t[SM_TENSOR_K_NORM], paired, &w->k_norm) ||
@@ -187,15 +248,23 @@ static int add_layer(struct weights_packer *p, size_t i)
 }
 
 /* A table whose rows are gathered: the model's own, unless no kernel reads its format. */
-static void add_table(struct weights_packer *p, const struct sm_tensor *from, struct sm_tensor *to)
+static int add_table(struct weights_packer *p, const struct sm_tensor *from, struct sm_tensor *to)
 {
     *to = *from;
     p->table[p->table_count++] = (struct weights_table){from, to, p->bytes};
-    if (!from->data || weights_embedding_family(from->format)) return;
-    to->format = packed_format(p, from);
+    if (!from->data) return 0;
+    if (p->recipe->table != SM_FORMAT_W8C && weights_embedding_family(from->format)) return 0;
+    to->format = packed_format(from, p->recipe->table);
+    if (to->format == from->format) return 0;
     to->bytes = from->rows * sm_row_bytes(to->format, from->cols);
+    if (!to->bytes) {
+        snprintf(p->why, p->why_bytes, "packing weights: %s cannot hold rows of %zu, as the recipe %s asks",
+                 sm_format_name(to->format), from->cols, p->recipe->name);
+        return -1;
+    }
     to->data = NULL;
     reserve(p, to->bytes);
+    return 0;
 }
 
 static int plan_jobs(struct weights_packer *p)
@@ -203,12 +272,15 @@ static int plan_jobs(struct weights_packer *p)
     struct sm_weights *w = p->weights;
     for (size_t i = 0; i < w->model->shape.layers; i++)
         if (add_layer(p, i)) return -1;
-    add_table(p, &w->model->embedding, &w->embedding);
-    add_table(p, &w->model->per_layer_table, &w->per_layer_table);
-    return add_norm(p, &w->model->output_norm, 0, &w->output_norm) ||
+    const struct sm_scales *scales = w->choice.scales;
+    const struct role head = {true, scales ? scales->model[SM_SITE_HEAD] : 0},
+                      context = {false, scales ? scales->model[SM_SITE_PER_LAYER_CONTEXT] : 0};
+    return add_table(p, &w->model->embedding, &w->embedding) ||
+           add_table(p, &w->model->per_layer_table, &w->per_layer_table) ||
+           add_norm(p, &w->model->output_norm, 0, &w->output_norm) ||
            add_norm(p, &w->model->per_layer_norm, 0, &w->per_layer_norm) ||
-           add_matrix(p, &w->model->per_layer_context, NULL, 0, &w->per_layer_context) ||
-           add_matrix(p, &w->model->head, NULL, 0, &w->head);
+           add_matrix(p, &w->model->per_layer_context, NULL, 0, &context, &w->per_layer_context) ||
+           add_matrix(p, &w->model->head, NULL, 0, &head, &w->head);
 }
 
 /* Copies the choice with its names, so that they need not outlive the call, and checks them. */
@@ -243,10 +315,39 @@ static int copy_choice(struct sm_weights *w, const struct sm_choice *choice, cha
 
 static const struct recipe *recipe_named(const char *name, char *why, size_t why_bytes)
 {
-    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+    size_t used = (size_t)snprintf(why, why_bytes, "packing weights: there is no recipe '%.60s'; there are", name);
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
         if (!strcmp(name, recipes[i].name)) return &recipes[i];
-    snprintf(why, why_bytes, "packing weights: there is no recipe '%s'; there are native and float", name);
+        if (used < why_bytes)
+            used += (size_t)snprintf(why + used, why_bytes - used, "%s %s", i ? "," : "", recipes[i].name);
+    }
     return NULL;
+}
+
+bool sm_recipe_needs_scales(const char *recipe)
+{
+    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
+        if (!strcmp(recipe, recipes[i].name)) return recipes[i].rows == SM_ROWS_A16;
+    return false;
+}
+
+/* Scales for this recipe and this model, or a sentence. */
+static int check_scales(const struct recipe *recipe, const struct sm_model *model, const struct sm_choice *choice,
+                        char *why, size_t why_bytes)
+{
+    const struct sm_scales *scales = choice->scales;
+    if (recipe->rows != SM_ROWS_A16 || choice->weights_only) return 0;
+    if (!scales)
+        snprintf(why, why_bytes,
+                 "packing weights: the recipe %s needs static scales of activations; make them with slotmark scales "
+                 "MODEL --text FILE",
+                 recipe->name);
+    else if (scales->layers != model->shape.layers)
+        snprintf(why, why_bytes, "packing weights: the scales given are of a model of %zu layers, and this one has %zu",
+                 scales->layers, model->shape.layers);
+    else
+        return 0;
+    return -1;
 }
 
 int sm_weights_create(struct sm_weights **weights, const struct sm_model *model, const char *recipe,
@@ -254,7 +355,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
 {
     const size_t layers = model->shape.layers;
     struct weights_packer p = {.recipe = recipe_named(recipe, why, why_bytes), .why = why, .why_bytes = why_bytes};
-    if (!p.recipe) return -1;
+    if (!p.recipe || check_scales(p.recipe, model, choice, why, why_bytes)) return -1;
     struct sm_weights *w = calloc(1, sizeof *w);
     p.weights = w;
     p.jobs = calloc(layers * SM_LAYER_TENSORS + 4, sizeof *p.jobs);
@@ -266,6 +367,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     }
     w->model = model;
     w->recipe = p.recipe->name;
+    w->rows = choice->weights_only ? SM_ROWS_F32 : p.recipe->rows;
     if (copy_choice(w, choice, why, why_bytes) || plan_jobs(&p)) goto done;
     if (p.bytes > sm_free_memory()) {
         snprintf(why, why_bytes, "packing weights: the recipe %s needs %.3g GiB, and %.3g GiB are free", w->recipe,
@@ -281,6 +383,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     (void)madvise(w->memory, p.bytes, MADV_HUGEPAGE); /* weights are streamed: fewer TLB misses where it is granted */
     w->memory_bytes = w->bytes = p.bytes;
     bad = weights_fill(&p);
+    w->choice.scales = NULL;
 done:
     free(p.jobs);
     if (bad)

@@ -1,8 +1,15 @@
 /* weights.h - a model's weights packed for the kernels that will read them, by a recipe.
  *
- * A recipe says, for each format of the file, which matmul family runs it and what the matrix becomes first:
- *     native   quantised matrices on int8 rows in their own format, or the nearest that has a kernel; others in float
- *     float    everything dequantised to float
+ * A recipe says, for each role of a matrix, what it becomes first, and what its activations become:
+ *     native     quantised matrices on int8 rows in their own format, or the nearest that has a kernel; others in float
+ *     float      everything dequantised to float
+ *     w4g32-a8   4-bit groups of 32 (Q4_0; Q4_1 stays) on int8 rows, the head in Q8_0
+ *     w4c-a8     4 bits per output channel on int8 rows with a scale each; head and tables in 8 bits
+ *     w8c-a8     the same in 8 bits throughout
+ *     w4c-a16    4 bits per output channel on int16 rows with static scales; head and tables in 8 bits
+ *     w8c-a16    the same in 8 bits throughout
+ * and w4c-a8-clip, w4c-a16-clip: with a search for the range of each channel (quantise_channel.h), which takes long.
+ * Norms, biases, softmax and the residual stream are floats in all of them.
  * Which tensors were made into another format, and what that cost, is kept for records.
  * Packing happens once; several plans and caches share the result. Rows of the embedding and of the per-layer table are
  * read from the model's own bytes, unless no kernel reads their format: the model must outlive the weights. Norms that
@@ -34,17 +41,28 @@ struct sm_choice {
     const struct sm_forced *forced;
     size_t forced_count;
     enum sm_scale_in scale_in;
+    bool weights_only;              /* matrices as the recipe makes them, but as floats and on float rows */
+    const struct sm_scales *scales; /* recipes on int16 rows need them (scales.h); not kept */
 };
 
 /* The variant of that family for that format (SM_FORMAT_NONE: it has none), or NULL and a sentence. */
 const struct sm_variant *sm_choose(const struct sm_choice *choice, const char *family, enum sm_format format, char *why,
                                    size_t why_bytes);
 
+/* What activations become before a matrix reads them (quant.h). */
+enum sm_rows {
+    SM_ROWS_F32, /* nothing */
+    SM_ROWS_A8,  /* int8, a scale per group of 32 */
+    SM_ROWS_A8R, /* int8, a scale per row */
+    SM_ROWS_A16, /* int16, a static scale */
+};
+
 /* A packed matrix and the kernel that reads it. */
 struct sm_weight {
     const struct sm_family *family;
     const struct sm_variant *variant;
-    bool a8; /* its rows are int8 (quant.h), else float */
+    enum sm_rows rows; /* of its activations */
+    float x_scale;     /* of int16 ones */
     const void *data;
     size_t bytes;
     const float *bias; /* or NULL */
@@ -71,6 +89,7 @@ struct sm_conversion {
 struct sm_weights {
     const struct sm_model *model;
     const char *recipe;
+    enum sm_rows rows;       /* what its recipe makes of activations */
     struct sm_choice choice; /* a copy; the forced names are the weights' own */
     struct sm_layer_weights *layer;
     struct sm_weight head, per_layer_context;
@@ -91,7 +110,11 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
 /* Safe on NULL. */
 void sm_weights_destroy(struct sm_weights *weights);
 
-/* The names of the recipes; NULL past the end. */
+/* Whether a recipe runs on int16 rows. */
+bool sm_recipe_needs_scales(const char *recipe);
+
+/* The names of the recipes, fewer than SM_RECIPES_MOST; NULL past the end. */
+#define SM_RECIPES_MOST 16
 const char *sm_recipe_name(size_t i);
 
 #endif

@@ -76,22 +76,36 @@ static enum outcome do_vector(const struct weights_job *job, float *to)
     return DONE;
 }
 
+/* A row in the format that a job asks for. `kept`: room for a row of job->through. */
+static void convert_row(struct weights_job *job, char *to, const char *from, char *kept, float *scratch)
+{
+    const struct sm_tensor *t = job->from;
+    if (job->through != SM_FORMAT_NONE) {
+        sm_convert(kept, job->through, from, t->format, t->cols, job->clip, scratch, &job->sums);
+        sm_dequantise((float *)(void *)to, job->through, kept, t->cols);
+    } else if (t->format == job->format) {
+        memcpy(to, from, t->bytes / t->rows);
+    } else {
+        sm_convert(to, job->format, from, t->format, t->cols, job->clip, scratch, &job->sums);
+    }
+}
+
 /* Rows in order, in the format they are packed from. */
 static enum outcome convert_rows(struct weights_job *job, char *to, size_t row)
 {
     const struct sm_tensor *t = job->from;
     const size_t from_row = t->bytes / t->rows;
-    float *scratch = malloc(2 * t->cols * sizeof *scratch);
+    float *scratch = malloc(3 * t->cols * sizeof *scratch + sizeof(struct sm_channel));
+    char *kept = (char *)(scratch + 2 * t->cols); /* no format is wider than floats and a head */
+    bool fits = true;
     if (!scratch) return NO_MEMORY;
     for (size_t r = 0; r < t->rows; r++) {
         const char *from = (const char *)t->data + ordered_row(r, job->paired) * from_row;
-        if (t->format == job->format)
-            memcpy(to + r * row, from, row);
-        else
-            sm_convert(to + r * row, job->format, from, t->format, t->cols, scratch, &job->sums);
+        convert_row(job, to + r * row, from, kept, scratch);
+        fits &= sm_blocks_finite(job->format, to + r * row, t->cols);
     }
     free(scratch);
-    return sm_blocks_finite(job->format, to, t->rows * t->cols) ? DONE : DOES_NOT_FIT;
+    return fits ? DONE : DOES_NOT_FIT;
 }
 
 static enum outcome do_job(const struct weights_packer *p, struct weights_job *job)
@@ -102,14 +116,14 @@ static enum outcome do_job(const struct weights_packer *p, struct weights_job *j
     if (!job->weight) return do_vector(job, (float *)(void *)to);
     const struct sm_layout *layout = job->weight->variant->layout;
     job->weight->data = to;
-    if (t->format == job->format && !job->paired && job->times == 1) {
+    if (t->format == job->format && !job->paired && job->times == 1 && !job->through) {
         layout->pack(to, t->data, t->rows, t->cols);
         return DONE;
     }
     const size_t row = sm_row_bytes(job->format, t->cols);
     char *rows = malloc(t->rows * row);
     if (!rows) return NO_MEMORY;
-    const enum outcome outcome = t->format != job->format && job->format == SM_FORMAT_F32
+    const enum outcome outcome = t->format != job->format && job->format == SM_FORMAT_F32 && !job->through
                                      ? dequantise_rows(p, job, (float *)(void *)rows)
                                      : convert_rows(job, rows, row);
     if (job->times != 1) fold_rows(job->format, rows, t->rows, t->cols, job->times);
@@ -130,7 +144,7 @@ static enum outcome do_rows(const struct weights_table *t, char *base, size_t be
         const char *source = (const char *)from->data + r * from_row;
         if (!sm_blocks_finite(from->format, source, from->cols)) outcome = NOT_FINITE;
         if (!base || outcome != DONE) continue;
-        sm_convert(base + r * to_row, t->to->format, source, from->format, from->cols, scratch, sums);
+        sm_convert(base + r * to_row, t->to->format, source, from->format, from->cols, false, scratch, sums);
         if (!sm_blocks_finite(t->to->format, base + r * to_row, from->cols)) outcome = DOES_NOT_FIT;
     }
     free(scratch);
@@ -173,6 +187,12 @@ static void note_conversion(struct sm_weights *w, enum sm_format from, enum sm_f
     c[i].relative_rms = c[i].squares > 0 ? sqrt(c[i].error_squares / c[i].squares) : 0;
 }
 
+/* The format whose errors a matrix has. */
+static enum sm_format made_of(const struct weights_job *job)
+{
+    return job->through != SM_FORMAT_NONE ? job->through : job->format;
+}
+
 int weights_fill(struct weights_packer *p)
 {
     static const char *const sentences[] = {
@@ -187,8 +207,8 @@ int weights_fill(struct weights_packer *p)
     for (size_t i = 0; i < p->count; i++)
         outcome |= (int)do_job(p, &p->jobs[p->count - 1 - i]); /* the head is last and largest: it starts first */
     for (size_t i = 0; i < p->count; i++)
-        if (p->jobs[i].weight && p->jobs[i].from->format != p->jobs[i].format)
-            note_conversion(p->weights, p->jobs[i].from->format, p->jobs[i].format, &p->jobs[i].sums);
+        if (p->jobs[i].weight && p->jobs[i].from->format != made_of(&p->jobs[i]))
+            note_conversion(p->weights, p->jobs[i].from->format, made_of(&p->jobs[i]), &p->jobs[i].sums);
     for (size_t i = 0; i < p->table_count; i++)
         if (p->table[i].from->format != p->table[i].to->format)
             note_conversion(p->weights, p->table[i].from->format, p->table[i].to->format, &tables[i]);

@@ -11,10 +11,12 @@ struct weights_job {
     const struct sm_tensor *from;
     struct sm_weight *weight; /* NULL: a vector, that becomes floats */
     const float **vector;
-    enum sm_format format; /* what a matrix is packed from */
-    size_t paired;         /* rows are pairs inside heads of this many: put them in order. 0: they are in order */
-    float plus;            /* added to a vector's elements */
-    float times;           /* multiplies all elements then (weights_fold.h); else 1 */
+    enum sm_format format;  /* what a matrix is packed from */
+    size_t paired;          /* rows are pairs inside heads of this many: put them in order. 0: they are in order */
+    float plus;             /* added to a vector's elements */
+    float times;            /* multiplies all elements then (weights_fold.h); else 1 */
+    enum sm_format through; /* a matrix of floats: those that this format would mean; else SM_FORMAT_NONE */
+    bool clip;              /* sm_convert */
     size_t offset;
     struct sm_error_sums sums;
 };

@@ -88,7 +88,7 @@ static void test_rows(void **state)
         for (size_t row = 0; row < 200; row++) {
             fill(&kinds[i], from, COLS, &random);
             sm_dequantise(x, kinds[i].from, from, COLS);
-            sm_convert(to, kinds[i].to, from, kinds[i].from, COLS, scratch, &sums);
+            sm_convert(to, kinds[i].to, from, kinds[i].from, COLS, false, scratch, &sums);
             sm_dequantise(y, kinds[i].to, to, COLS);
             assert_true(sm_blocks_finite(kinds[i].to, to, COLS));
             for (size_t c = 0; c < COLS; c++) {
