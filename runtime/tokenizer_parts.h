@@ -190,7 +190,7 @@ int tok_split_named(struct sm_tokenizer *t, const char *name, size_t bytes, cons
 
 /* --- encoding --- */
 
-#define TOK_PATIENCE 200000000u
+#define TOK_PATIENCE 20000000u
 
 struct tok_symbol {
     size_t at;

@@ -8,7 +8,7 @@
 /* Steps of one match: few at first, since a match that needs few is the rule, then ten times as many until the patience
  * with the whole text is spent. */
 #define FIRST_LIMIT 2000u
-#define LAST_LIMIT 200000000u
+#define LAST_LIMIT 20000000u
 
 int tok_spans_put(struct tok_spans *spans, struct tok_span span)
 {
