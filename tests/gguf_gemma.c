@@ -5,13 +5,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "cpu.h"
 #include "golden.h"
-#include "model.h"
+#include "runtime_fixture.h"
 
 static char why[512];
 
@@ -207,11 +209,56 @@ static void test_absent_values(void **state)
     sm_model_close(m);
 }
 
+/* What these models answer, to the last row: a prefill, and the same tokens decoded after the first ten. */
+static void test_logits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *file, *logits;
+    } files[] = {{"gemma2-tiny", "f16", "gguf.f16.logits"},
+                 {"gemma3-tiny", "f16", "gguf.f16.logits"},
+                 {"gemma3-tiny", "q8_0", "gguf.q8_0.logits"},
+                 {"gemma4-tiny", "f16", "gguf.f16.logits"}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        struct golden golden, gguf;
+        struct fixture f;
+        char name[128], path[4096];
+        size_t sizes[2], count;
+        snprintf(name, sizeof name, "%s/golden", files[i].name);
+        golden_open(&golden, name);
+        snprintf(name, sizeof name, "%s/gguf", files[i].name);
+        golden_open(&gguf, name);
+        snprintf(name, sizeof name, "%s/%s-%s.gguf", files[i].name, files[i].name, files[i].file);
+        snprintf(path, sizeof path, "%s", golden_path(name));
+        const int32_t *tokens = golden_ints(&golden, "full.tokens", 1, &count);
+        const float *logits = golden_floats(&gguf, files[i].logits, 2, sizes);
+        const double tolerance = 4 * golden_number(&golden, "float32_vs_float64_max_abs");
+        const struct fixture_options o = {path, "float", sm_cpu_features(), 48, 2, SM_KV_F32, true};
+        fixture_open(&f, &o);
+        if (sm_session_prefill(f.session, tokens, count, SM_PAD_RIGHT, why, sizeof why)) fail_msg("%s", why);
+        const float *rows = sm_plan_logits(sm_session_plan(f.session, SM_PHASE_PREFILL));
+        const double prefill = difference(rows, logits, count * sizes[1]);
+        double decode = 0;
+        if (sm_session_prefill(f.session, tokens, 10, SM_PAD_RIGHT, why, sizeof why)) fail_msg("%s", why);
+        for (size_t p = 10; p < count; p++) {
+            if (sm_session_decode(f.session, tokens[p], why, sizeof why)) fail_msg("%s", why);
+            const double off = difference(sm_session_logits(f.session), logits + p * sizes[1], sizes[1]);
+            if (!(off <= decode)) decode = off;
+        }
+        print_message("%s: prefill off by %.2g, decode by %.2g, of %.2g\n", name, prefill, decode, tolerance);
+        assert_true(prefill <= tolerance && decode <= tolerance);
+        fixture_close(&f);
+        golden_close(&golden);
+        golden_close(&gguf);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gemma2),   cmocka_unit_test(test_gemma3),        cmocka_unit_test(test_gemma4),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_rope_divisors), cmocka_unit_test(test_absent_values),
+        cmocka_unit_test(test_logits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
