@@ -139,7 +139,7 @@ static void draw_layer(struct sm_model_shape *s, size_t l, bool per_layer, struc
     } else {
         a->kv_heads = 1 + sm_random_below(r, 2);
         a->heads = a->kv_heads * (1 + sm_random_below(r, 3));
-        a->head_dim = 16 * (1 + sm_random_below(r, 2));
+        a->head_dim = a->heads % 2 ? 32 : 16 * (1 + sm_random_below(r, 2)); /* rows of whole blocks */
         a->window = flip(r) ? 1 + sm_random_below(r, 10) : 0;
         a->kv_source = l;
         a->rope_theta = flip(r) ? 10000 : 100;

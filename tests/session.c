@@ -133,6 +133,42 @@ static void test_layer_kinds(void **state)
     fixture_close(&f);
 }
 
+/* The calls of a turn, each with its time, and together the times of their phases. */
+static void test_calls(void **state)
+{
+    (void)state;
+    struct fixture f;
+    size_t count;
+    const struct sm_session_options options = {.max_seq = 24,
+                                               .kv = SM_KV_F32,
+                                               .threads = 2,
+                                               .clock_ns = tick,
+                                               .append_buckets = {6, 3, 6},
+                                               .append_bucket_count = 3,
+                                               .when_full = SM_WHEN_FULL_DECODE};
+    open_model(&f, "native", &options);
+    assert_int_equal(sm_session_buckets(f.session, SM_PHASE_APPEND)->count, 2);
+    assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why), 0);
+    const struct sm_chunk *calls = sm_session_chunks(f.session, &count);
+    assert_true(count == 1 && calls[0].rows == 24 && calls[0].count == TOKENS);
+    assert_true(calls[0].ns == sm_session_times(f.session, SM_PHASE_PREFILL)->elapsed_ns);
+    assert_int_equal(sm_session_append(f.session, tokens, 8, why, sizeof why), 0); /* 6 and 2 of 3 */
+    assert_int_equal(sm_session_append(f.session, tokens, 6, why, sizeof why), 0); /* 16 + 6 <= 24 */
+    assert_int_equal(sm_session_truncate(f.session, 20, why, sizeof why), 0);
+    sm_session_times_clear(f.session);
+    assert_int_equal(sm_session_append(f.session, tokens, 3, why, sizeof why), 0); /* 20 + 3 <= 24 */
+    assert_int_equal(sm_session_truncate(f.session, 19, why, sizeof why), 0);
+    assert_int_equal(sm_session_append(f.session, tokens, 4, why, sizeof why), 0); /* 6 do not fit: 1, then 3 of 3 */
+    calls = sm_session_chunks(f.session, &count);
+    assert_int_equal(count, 2);
+    assert_true(calls[0].phase == SM_PHASE_DECODE && calls[0].policy && calls[0].past == 19);
+    assert_true(calls[1].phase == SM_PHASE_APPEND && !calls[1].policy && calls[1].rows == 3 && calls[1].count == 3);
+    assert_true(calls[0].ns == sm_session_times(f.session, SM_PHASE_DECODE)->elapsed_ns);
+    assert_int_equal(sm_session_times(f.session, SM_PHASE_APPEND)->runs, 2);
+    assert_true(calls[1].ns > 0 && calls[1].ns < sm_session_times(f.session, SM_PHASE_APPEND)->elapsed_ns);
+    fixture_close(&f);
+}
+
 static void test_variants_and_sizes(void **state)
 {
     (void)state;
@@ -312,10 +348,10 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hooks_and_times),    cmocka_unit_test(test_layer_kinds),
-        cmocka_unit_test(test_variants_and_sizes), cmocka_unit_test(test_fewer_threads),
-        cmocka_unit_test(test_barriers),           cmocka_unit_test(test_synthetic),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_hooks_and_times), cmocka_unit_test(test_layer_kinds),
+        cmocka_unit_test(test_calls),           cmocka_unit_test(test_variants_and_sizes),
+        cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_synthetic),       cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

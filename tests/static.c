@@ -11,6 +11,7 @@
 
 #include "cpu.h"
 #include "golden.h"
+#include "random_model.h"
 #include "runtime_fixture.h"
 
 /* A sanitizer has an allocator of its own, which this one would hide. */
@@ -119,6 +120,48 @@ static void test_nothing_allocates(void **state)
         }
 }
 
+/* Nor do turns in buckets, in any layout, of models of any kind. */
+static void test_turns_do_not_allocate(void **state)
+{
+    (void)state;
+    char why[512];
+    const int32_t tokens[] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5};
+    const struct sm_choice choice = {.features = sm_cpu_features()};
+    for (uint64_t seed = 0; seed < 16; seed++) {
+        struct random_model m;
+        struct sm_weights *weights;
+        struct sm_session *s;
+        const struct sm_session_options o = {.max_seq = 48,
+                                             .kv = (enum sm_kv_type)(seed % SM_KV_TYPES),
+                                             .threads = 1 + seed % 2,
+                                             .prefill_buckets = {8, 48},
+                                             .prefill_bucket_count = seed % 3,
+                                             .append_buckets = {16, 3},
+                                             .append_bucket_count = 2,
+                                             .short_sliding = seed & 4,
+                                             .concatenated = seed & 8};
+        random_model_create(&m, seed, seed & 1 ? SM_FORMAT_Q8_0 : SM_FORMAT_F32);
+        assert_int_equal(sm_weights_create(&weights, &m.model, "native", &choice, why, sizeof why), 0);
+        if (sm_session_create(&s, weights, &o, why, sizeof why)) fail_msg("%s", why);
+        const size_t planned = allocations;
+        for (int again = 0; again < 2; again++) {
+            assert_int_equal(sm_session_prefill(s, tokens, 11, SM_PAD_LEFT, why, sizeof why), 0);
+            assert_int_equal(sm_session_append(s, tokens, 11, why, sizeof why), 0);
+            assert_int_equal(sm_session_append(s, tokens, 2, why, sizeof why), 0);
+            assert_int_equal(sm_session_decode(s, 1, why, sizeof why), 0);
+            assert_int_equal(sm_session_truncate(s, 20, why, sizeof why), 0);
+            for (int i = 0; i < 2; i++) assert_int_equal(sm_session_append(s, tokens, 11, why, sizeof why), 0);
+            assert_int_equal(sm_session_append(s, tokens, 6, why, sizeof why), -1);
+            assert_int_equal(sm_session_append(s, tokens, 5, why, sizeof why), 0);
+            (void)sm_session_logits(s);
+            assert_int_equal(allocations, planned);
+        }
+        sm_session_destroy(s);
+        sm_weights_destroy(weights);
+        random_model_destroy(&m);
+    }
+}
+
 /* The arena is sized before anything runs: a byte less is refused, and what is asked for is enough. */
 static void test_arena(void **state)
 {
@@ -163,7 +206,8 @@ static void test_arena(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nothing_allocates), cmocka_unit_test(test_arena)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_nothing_allocates),
+                                       cmocka_unit_test(test_turns_do_not_allocate), cmocka_unit_test(test_arena)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 #endif
