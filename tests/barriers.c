@@ -104,6 +104,7 @@ static void check(uint64_t seed, const char *recipe)
     struct sm_plan_options o = {.max_seq = MAX_SEQ,
                                 .kv = (enum sm_kv_type)sm_random_below(&r, SM_KV_TYPES),
                                 .threads = 1,
+                                .last_row = sm_random_below(&r, 2),
                                 .short_sliding = sm_random_below(&r, 2),
                                 .concatenated = sm_random_below(&r, 2)};
     answer(w, positions, &o, false, wanted);
@@ -112,9 +113,9 @@ static void check(uint64_t seed, const char *recipe)
             answer(w, positions, &o, last_first, got);
             const double off = peir(wanted, got, 3 * vocab);
             if (!(off < 1e-4))
-                fail_msg("seed %llu, %s, %s, KV in %s, short %d, concatenated %d, %zu threads: off by %g",
-                         (unsigned long long)seed, random_model_text(&m), recipe, sm_kv_name(o.kv), o.short_sliding,
-                         o.concatenated, o.threads, off);
+                fail_msg("seed %llu, %s, %s, KV in %s, last row %d, short %d, concatenated %d, %zu threads: off by %g",
+                         (unsigned long long)seed, random_model_text(&m), recipe, sm_kv_name(o.kv), o.last_row,
+                         o.short_sliding, o.concatenated, o.threads, off);
         }
     sm_positions_destroy(positions);
     sm_weights_destroy(w);

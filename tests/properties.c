@@ -44,13 +44,14 @@ enum property {
     SHORT_SLIDING,
     CONCATENATED,
     TRUNCATED,
+    ONE_ROW,
     EVERYTHING,
     PROPERTIES
 };
 
-static const char *const names[PROPERTIES] = {"chunked any way",       "decode loop", "left padding", "another K",
-                                              "unused slots poisoned", "two threads", "level",        "short sliding",
-                                              "concatenated",          "going back",  "all at once"};
+static const char *const names[PROPERTIES] = {
+    "chunked any way", "decode loop",   "left padding", "another K",  "unused slots poisoned", "two threads",
+    "level",           "short sliding", "concatenated", "going back", "one row at the end",    "all at once"};
 
 static char why[512];
 static double worst[PROPERTIES][SM_KV_TYPES + 1];
@@ -74,14 +75,14 @@ struct way {
     struct sm_session_options options;
     uint32_t features;
     enum sm_padding padding;
-    bool decode_all, poison, go_back;
+    bool decode_all, poison, go_back, one_row;
     uint64_t seed; /* of the turns */
 };
 
 struct answer {
     float logits[TOKENS_MOST * VOCAB_MOST];
     size_t vocab, past;
-    bool keep;
+    bool keep, one_row; /* only the last token of each call is answered for */
     const struct sm_session *session;
 };
 
@@ -90,7 +91,7 @@ static void keep_logits(void *state, const struct sm_chunk *chunk)
     struct answer *a = state;
     if (!a->keep) return;
     assert_int_equal(chunk->past, chunk->phase == SM_PHASE_PREFILL ? 0 : a->past);
-    for (size_t i = 0; i < chunk->count; i++)
+    for (size_t i = a->one_row ? chunk->count - 1 : 0; i < chunk->count; i++)
         memcpy(a->logits + (chunk->past + i) * a->vocab, sm_session_token_logits(a->session, i),
                a->vocab * sizeof(float));
     a->past = chunk->past + chunk->count;
@@ -219,9 +220,10 @@ static void answer(const struct subject *of, const struct way *way, struct answe
     struct sm_session *session;
     struct sm_session_options options = way->options;
     const struct sm_choice choice = {.features = way->features};
-    *a = (struct answer){.vocab = of->random.model.shape.vocab, .keep = true};
+    *a = (struct answer){.vocab = of->random.model.shape.vocab, .keep = true, .one_row = way->one_row};
+    memcpy(a->logits, of->logits, sizeof a->logits);
     options.kv = of->kv;
-    options.all_rows = true;
+    options.all_rows = !way->one_row;
     options.hooks.done = keep_logits;
     options.hooks.state = a;
     if (sm_weights_create(&weights, &of->random.model, of->recipe, &choice, why, sizeof why) ||
@@ -298,6 +300,8 @@ static struct way draw_way(const struct subject *s, enum property property, uint
     w.decode_all = property == DECODE_LOOP;
     w.poison = property == POISONED || (all && sm_random_below(&r, 2));
     w.go_back = property == TRUNCATED || (all && !w.poison && sm_random_below(&r, 2));
+    w.one_row = property == ONE_ROW || (all && sm_random_below(&r, 2));
+    o->last_row = w.one_row && sm_random_below(&r, 4);
     o->short_sliding = property == SHORT_SLIDING || (all && sm_random_below(&r, 2));
     o->concatenated = property == CONCATENATED || (all && sm_random_below(&r, 2));
     if (property == LEVEL || all) {
@@ -320,8 +324,9 @@ static void describe(const struct subject *s, const struct way *w)
     for (size_t i = 0; i < w->options.prefill_bucket_count; i++) print_message(" %zu", w->options.prefill_buckets[i]);
     print_message(", append buckets");
     for (size_t i = 0; i < w->options.append_bucket_count; i++) print_message(" %zu", w->options.append_buckets[i]);
-    print_message(", short %d, concatenated %d, poison %d, back %d, level %s\n", w->options.short_sliding,
-                  w->options.concatenated, w->poison, w->go_back, sm_cpu_level_name(w->features));
+    print_message(", short %d, concatenated %d, poison %d, back %d, one row %d %d, level %s\n",
+                  w->options.short_sliding, w->options.concatenated, w->poison, w->go_back, w->one_row,
+                  w->options.last_row, sm_cpu_level_name(w->features));
 }
 
 static void check(const struct subject *s, enum property property, uint64_t seed)

@@ -138,6 +138,7 @@ static void test_turns_do_not_allocate(void **state)
                                              .prefill_bucket_count = seed % 3,
                                              .append_buckets = {16, 3},
                                              .append_bucket_count = 2,
+                                             .last_row = seed & 2,
                                              .short_sliding = seed & 4,
                                              .concatenated = seed & 8};
         random_model_create(&m, seed, seed & 1 ? SM_FORMAT_Q8_0 : SM_FORMAT_F32);
