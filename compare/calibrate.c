@@ -127,7 +127,7 @@ static void trial(struct calibration *c, const struct subject *s, double plant, 
         return;
     }
     struct sm_comparison *k = pairing.list;
-    k->family = f->name;
+    snprintf(k->family, sizeof k->family, "%s", f->name);
     k->dims = f->dim_count;
     k->planted = plant;
     k->randomised = anew;

@@ -8,8 +8,7 @@
 #include "arguments.h"
 #include "compare.h"
 #include "duet.h"
-#include "layout.h"
-#include "report.h"
+#include "engine.h"
 
 enum { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MARKDOWN, FORM_JUNIT };
 static const char *const forms[] = {"text", "json", "csv", "md", "junit", NULL};
@@ -18,7 +17,7 @@ static const char *const fail_on[] = {"proven", "not-excluded", "never", NULL};
 struct wish {
     const char *command;
     int form, fail_on;
-    const char *file, *glob;
+    const char *file, *glob, *store;
     struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
     double budget, slice_us, tolerance_percent, floor_percent, confidence, discovery_percent;
     int64_t seed, pairs, threads;
@@ -39,47 +38,6 @@ static void standard(struct wish *w, const char *command)
                        .seed = -1};
 }
 
-/* Files that differ only in their number: nothing about a path may favour an arm. */
-struct copies {
-    char folder[64];
-    char path[5][80]; /* A, B, a copy of A; and A and B placed anew */
-    const char *object[3];
-    const struct sm_arm *arm;
-};
-
-static const char *place_anew(void *state, int arm, uint64_t seed)
-{
-    struct copies *c = state;
-    return sm_layout_link(&c->arm[arm], seed, c->path[3 + arm]) ? NULL : c->path[3 + arm];
-}
-
-static void remove_copies(struct copies *c)
-{
-    for (int i = 0; i < 5; i++)
-        if (c->path[i][0]) unlink(c->path[i]);
-    if (c->folder[0]) rmdir(c->folder);
-}
-
-static int make_copies(struct copies *c, const struct sm_arm arm[2], char *why, size_t why_bytes)
-{
-    const char *place = getenv("TMPDIR");
-    *c = (struct copies){0};
-    if (!place || !*place || strlen(place) > 30) place = "/tmp";
-    snprintf(c->folder, sizeof c->folder, "%s/slotmark-XXXXXX", place);
-    if (!mkdtemp(c->folder)) {
-        c->folder[0] = '\0';
-        snprintf(why, why_bytes, "copying the builds into %s: %s", place, strerror(errno));
-        return -1;
-    }
-    c->arm = arm;
-    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
-    for (int i = 0; i < 3; i++) {
-        c->object[i] = c->path[i];
-        if (sm_arm_copy(&arm[i == 1], c->path[i], why, why_bytes)) return -1;
-    }
-    return 0;
-}
-
 static int print_report(const struct sm_report *r, const struct wish *w, FILE *out)
 {
     switch (w->form) {
@@ -92,9 +50,15 @@ static int print_report(const struct sm_report *r, const struct wish *w, FILE *o
     return ferror(out) ? -1 : 0;
 }
 
-/* One base against one other: the exit code, or -1 and a sentence for 2. */
-static int compare_arms(const struct wish *w, struct copies *copies, const struct sm_loaded loaded[2], FILE *out,
-                        char *why, size_t why_bytes)
+static int tell(const struct wish *w, const char *why, int code)
+{
+    fprintf(stderr, "slotmark %s: %s\n", w->command, why);
+    return code;
+}
+
+/* One base against one other: the exit code. */
+static int compare_specs(const struct wish *w, struct sm_history *history, const char *base, const char *other,
+                         FILE *out)
 {
     const struct sm_pairing_axis axes[] = {{"rows", &w->rows},
                                            {"max_seq", &w->max_seq},
@@ -107,80 +71,42 @@ static int compare_arms(const struct wish *w, struct copies *copies, const struc
                                            {"valid", &w->valid},
                                            {"window", &w->window},
                                            {NULL, NULL}};
-    const char *fixed = sm_layout_refusal(&copies->arm[0]);
-    if (!fixed) fixed = sm_layout_refusal(&copies->arm[1]);
-    if (fixed && !w->as_built && !w->quiet) fprintf(stderr, "changes are judged as built only: %s\n", fixed);
-    const struct sm_pairing_options pairing_options = {w->glob, axes, (size_t)w->threads};
-    const struct sm_rounds_options options = {.seed = (uint64_t)w->seed,
-                                              .budget_s = w->budget,
-                                              .tolerance = w->tolerance_percent / 100,
-                                              .floor = w->floor_percent / 100,
-                                              .alpha = w->confidence == 99 ? 0.01 : 0.05,
-                                              .discovery = w->discovery_percent / 100,
-                                              .spending = w->thorough ? SM_SPENDING_THOROUGH : SM_SPENDING_QUICK,
-                                              .slice_s = 1e-6 * w->slice_us,
-                                              .pairs = (size_t)w->pairs,
-                                              .threads = (size_t)w->threads,
-                                              .progress = w->quiet ? NULL : stderr,
-                                              .place = w->as_built || fixed ? NULL : place_anew,
-                                              .place_state = copies};
-    const struct sm_arm *arm = copies->arm;
-    struct sm_pairing pairing;
-    struct sm_rounds_result result;
-    const int nothing = sm_pairing_make(&pairing, arm, loaded, &pairing_options, why, why_bytes);
-    if (nothing) {
-        sm_pairing_free(&pairing);
-        if (nothing < 0) return -1;
-        fprintf(stderr, "slotmark %s: %s\n", w->command, why);
-        return SM_EXIT_NOTHING;
-    }
-    int code = -1;
-    if (!sm_rounds_run(&pairing, copies->object, &options, &result, why, why_bytes)) {
-        const struct sm_report report = {.command = w->command,
-                                         .arm = arm,
-                                         .pairing = &pairing,
-                                         .options = &options,
-                                         .result = &result,
-                                         .fail_on = (enum sm_fail_on)w->fail_on,
-                                         .gate = !strcmp(w->command, "gate"),
-                                         .allow_removed = w->allow_removed,
-                                         .everything = w->everything};
-        code = sm_report_exit(&report);
-        if (print_report(&report, w, out)) {
-            snprintf(why, why_bytes, "writing the report: %s", strerror(errno));
-            code = -1;
-        }
-    }
-    sm_pairing_free(&pairing);
+    const struct sm_engine_request request = {
+        .purpose = w->command,
+        .pairing = {w->glob, axes, (size_t)w->threads},
+        .rounds = {.seed = (uint64_t)w->seed,
+                   .budget_s = w->budget,
+                   .tolerance = w->tolerance_percent / 100,
+                   .floor = w->floor_percent / 100,
+                   .alpha = w->confidence == 99 ? 0.01 : 0.05,
+                   .discovery = w->discovery_percent / 100,
+                   .spending = w->thorough ? SM_SPENDING_THOROUGH : SM_SPENDING_QUICK,
+                   .slice_s = 1e-6 * w->slice_us,
+                   .pairs = (size_t)w->pairs,
+                   .threads = (size_t)w->threads,
+                   .progress = w->quiet ? NULL : stderr},
+        .as_built = w->as_built,
+        .history = history,
+        .words = w->quiet ? NULL : stderr};
+    struct sm_engine_outcome outcome;
+    char why[512];
+    const int failed = sm_engine_run(base, other, &request, &outcome, why, sizeof why);
+    if (failed) return tell(w, why, failed);
+    const struct sm_report report = {.command = w->command,
+                                     .arm = outcome.arm,
+                                     .pairing = &outcome.pairing,
+                                     .options = &request.rounds,
+                                     .result = &outcome.rounds,
+                                     .fail_on = (enum sm_fail_on)w->fail_on,
+                                     .gate = !strcmp(w->command, "gate"),
+                                     .allow_removed = w->allow_removed,
+                                     .everything = w->everything};
+    int code = sm_report_exit(&report);
+    if (history && sm_history_end(history, &report, why, sizeof why)) code = tell(w, why, SM_EXIT_USAGE);
+    if (history && !w->quiet) fprintf(stderr, "kept in %s as session %s\n", w->store, sm_history_session(history));
+    if (print_report(&report, w, out)) code = tell(w, "the report could not be written to its end", SM_EXIT_USAGE);
+    sm_engine_free(&outcome);
     return code;
-}
-
-static int compare_specs(const struct wish *w, const char *base, const char *other, FILE *out)
-{
-    struct sm_arm arm[2];
-    struct sm_loaded loaded[2] = {{0}, {0}};
-    struct copies copies = {0};
-    const char *spec[2] = {base, other};
-    char why[512] = "";
-    int code = SM_EXIT_USAGE;
-    for (int i = 0; i < 2; i++) {
-        const enum sm_arm_result found = sm_arm_get(&arm[i], spec[i], w->quiet ? NULL : stderr, why, sizeof why);
-        if (found == SM_ARM_OK) continue;
-        fprintf(stderr, "slotmark %s: %s\n", w->command, why);
-        return found == SM_ARM_UNBUILT ? SM_EXIT_FAILED : SM_EXIT_USAGE;
-    }
-    if (!make_copies(&copies, arm, why, sizeof why)) {
-        if (sm_kernels_load(&loaded[0], copies.object[0], why, sizeof why) ||
-            sm_kernels_load(&loaded[1], copies.object[1], why, sizeof why))
-            code = SM_EXIT_REFUSED;
-        else
-            code = compare_arms(w, &copies, loaded, out, why, sizeof why);
-    }
-    if (code < 0 || (code && *why && code != SM_EXIT_NOTHING)) fprintf(stderr, "slotmark %s: %s\n", w->command, why);
-    sm_kernels_unload(&loaded[0]);
-    sm_kernels_unload(&loaded[1]);
-    remove_copies(&copies);
-    return code < 0 ? SM_EXIT_USAGE : code;
 }
 
 static const char *refusal(struct wish *w)
@@ -203,21 +129,24 @@ static const char *refusal(struct wish *w)
 /* The others in turn; several of them make several reports, one after the other. */
 static int run_all(const struct wish *w, char **operands, size_t count, bool variants)
 {
+    struct sm_history *history = NULL;
     FILE *out = stdout;
+    char why[512], spec[2][300];
     int code = 0;
+    if (w->store && sm_history_open(&history, w->store, why, sizeof why)) return tell(w, why, SM_EXIT_USAGE);
     if (w->file && !(out = fopen(w->file, "wx"))) {
         fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
+        sm_history_close(history);
         return SM_EXIT_USAGE;
     }
-    char spec[2][300];
-    const char *fallback = "WORKTREE";
     for (size_t i = 1; i < count || i == 1; i++) {
         snprintf(spec[0], sizeof spec[0], "%s%s", variants ? ".@" : "", operands[0]);
-        snprintf(spec[1], sizeof spec[1], "%s%s", variants ? ".@" : "", i < count ? operands[i] : fallback);
-        const int this_code = compare_specs(w, spec[0], spec[1], out);
+        snprintf(spec[1], sizeof spec[1], "%s%s", variants ? ".@" : "", i < count ? operands[i] : "WORKTREE");
+        const int this_code = compare_specs(w, history, spec[0], spec[1], out);
         if (this_code && !code) code = this_code;
         if (this_code == SM_EXIT_INTERRUPTED) break;
     }
+    sm_history_close(history);
     if (w->file && fclose(out)) {
         fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
         code = SM_EXIT_USAGE;
@@ -260,6 +189,7 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"seed", 0, SM_ARGUMENT_INTEGER, &w.seed, NULL, "N", "of orders and operands (default: drawn, and printed)"},
         {"fail-on", 0, SM_ARGUMENT_CHOICE, &w.fail_on, fail_on, "WHAT", "gate: proven (default), not-excluded, never"},
         {"allow-removed", 0, SM_ARGUMENT_FLAG, &w.allow_removed, NULL, NULL, "gate: kernels may disappear"},
+        {"store", 0, SM_ARGUMENT_STRING, &w.store, NULL, "FILE", "keep launches and verdicts in this history (SQLite)"},
         {"all", 0, SM_ARGUMENT_FLAG, &w.everything, NULL, NULL, "list identical and added kernels too"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &w.quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &w.form, forms, "FORM", "text (default), json, csv, md, junit"},
@@ -277,6 +207,7 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         fprintf(stderr, "slotmark %s: %s\n", command, wrong);
         return SM_EXIT_USAGE;
     }
+    if (!strcmp(command, "record") && !w.store) return tell(&w, "--store FILE says where to keep it", SM_EXIT_USAGE);
     return run_all(&w, rest.operands, rest.operand_count, !strcmp(command, "variants"));
 }
 
@@ -307,4 +238,11 @@ int variants_main(int argc, char **argv)
                        "Compares variants of this build with each other, by name, in every family that has both.",
                        "slotmark variants literal_avx2 skip_avx2 --bench 'attention_*' --max-seq 1024 --valid 200", 2,
                        16);
+}
+
+int record_main(int argc, char **argv)
+{
+    return run_command("record", argc, argv, "[OPTION]... --store FILE ANCHOR [REVISION]",
+                       "compare against an anchor, kept in a history: trend reads the series that this makes.\n" SIDES,
+                       "slotmark record v1.0 HEAD --store results/history.sqlite", 1, 2);
 }

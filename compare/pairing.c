@@ -81,8 +81,9 @@ static void add_shapes(struct maker *m, const struct sm_family *f, struct sm_com
 /* A pair of variants, either of which may be missing ("" then). */
 static void add_pair(struct maker *m, const struct sm_family *f, const char *a, const char *b)
 {
-    struct sm_comparison c = {.family = f->name, .dims = f->dim_count};
+    struct sm_comparison c = {.dims = f->dim_count};
     char hash[2][65];
+    snprintf(c.family, sizeof c.family, "%s", f->name);
     snprintf(c.variant[0], sizeof c.variant[0], "%s", a);
     snprintf(c.variant[1], sizeof c.variant[1], "%s", b);
     for (size_t d = 0; d < f->dim_count; d++) c.shape.dim[d] = f->dims[d].standard;

@@ -32,11 +32,12 @@ const char *sm_verdict_word(enum sm_verdict verdict);
 #define SM_LAUNCHES_MOST 40
 
 struct sm_comparison {
-    char id[200];        /* "matmul_f32/avx2/rows:128,out:2048,in:2048" */
-    const char *family;  /* of the loaded table */
+    char id[200]; /* "matmul_f32/avx2/rows:128,out:2048,in:2048" */
+    char family[64];
     char variant[2][64]; /* of A and B: the same unless variants are compared */
     struct sm_shape shape;
     size_t dims;
+    size_t ordinal; /* in its session */
     bool control;   /* A against a copy of A */
     double planted; /* duet.h; 0 outside calibration */
     enum sm_verdict verdict;

@@ -126,6 +126,7 @@ static void launch(struct rounds *r, struct sm_comparison *c)
     c->ns[0][c->launches] = l.ns[0];
     c->ns[1][c->launches] = l.ns[1];
     c->d[c->launches++] = l.d;
+    if (o->launched) o->launched(o->launched_state, c);
     if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) return;
     const enum sm_finding finding = sm_rounds_look(c, o, r->compared);
     if (finding != SM_OPEN && finding != SM_SAME && o->place && !c->control && !c->randomised)
@@ -178,6 +179,8 @@ int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const
         return -1;
     }
     stop = 0;
+    for (size_t i = 0; i < pairing->count; i++) pairing->list[i].ordinal = i;
+    result->compared = r.compared;
     sigaction(SIGINT, &act, &was_int);
     sigaction(SIGTERM, &act, &was_term);
     sm_progress_begin(&r.progress, options->progress, 0);

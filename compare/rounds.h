@@ -21,6 +21,9 @@ struct sm_rounds_options {
      * this function changes are taken as built. */
     const char *(*place)(void *state, int arm, uint64_t seed);
     void *place_state;
+    /* Told of each launch that was added to a comparison; NULL: nobody is. */
+    void (*launched)(void *state, const struct sm_comparison *c);
+    void *launched_state;
 };
 
 struct sm_rounds_result {
@@ -31,6 +34,7 @@ struct sm_rounds_result {
     bool out_of_time, interrupted;
     double seconds;
     size_t launches, measured;
+    size_t compared;       /* kernels that were open at the beginning: what the correction counts */
     struct sm_paired mean; /* of ln(B / A) over all measured kernels; mean.n 0: there is none */
 };
 

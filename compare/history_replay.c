@@ -1,0 +1,123 @@
+/* A stored session's verdicts, worked out again from its launches alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "history.h"
+#include "history_sql.h"
+
+struct stored {
+    struct sm_pairing pairing;
+    char (*verdict)[24]; /* [pairing.count], as stored */
+    struct sm_rounds_options options;
+    size_t compared;
+};
+
+static void free_stored(struct stored *s)
+{
+    sm_pairing_free(&s->pairing);
+    free(s->verdict);
+}
+
+static int read_options(sqlite3 *db, const char *session, struct stored *to)
+{
+    sqlite3_stmt *s;
+    int found = -1;
+    if (sqlite3_prepare_v2(db,
+                           "SELECT tolerance, floor, alpha, discovery, spending, compared, (SELECT count(*) FROM "
+                           "comparison WHERE session = ?1) FROM session WHERE id = ?1 AND ended IS NOT NULL",
+                           -1, &s, NULL))
+        return -1;
+    sqlite3_bind_text(s, 1, session, -1, SQLITE_TRANSIENT);
+    if (sqlite3_step(s) == SQLITE_ROW) {
+        to->options =
+            (struct sm_rounds_options){.tolerance = sqlite3_column_double(s, 0),
+                                       .floor = sqlite3_column_double(s, 1),
+                                       .alpha = sqlite3_column_double(s, 2),
+                                       .discovery = sqlite3_column_double(s, 3),
+                                       .spending = sqlite3_column_int(s, 4) ? SM_SPENDING_THOROUGH : SM_SPENDING_QUICK};
+        to->compared = (size_t)sqlite3_column_int64(s, 5);
+        const sqlite3_int64 count = sqlite3_column_int64(s, 6);
+        if (count >= 0 && count < 1 << 20) {
+            to->pairing.list = calloc((size_t)count + 1, sizeof *to->pairing.list);
+            to->verdict = calloc((size_t)count + 1, sizeof *to->verdict);
+            to->pairing.count = (size_t)count;
+            found = to->pairing.list && to->verdict ? 0 : -1;
+        }
+    }
+    sqlite3_finalize(s);
+    return found;
+}
+
+static int read_comparisons(sqlite3 *db, const char *session, struct stored *to)
+{
+    sqlite3_stmt *s;
+    size_t i = 0;
+    if (sqlite3_prepare_v2(db, "SELECT ordinal, control, verdict FROM comparison WHERE session = ? ORDER BY ordinal",
+                           -1, &s, NULL))
+        return -1;
+    sqlite3_bind_text(s, 1, session, -1, SQLITE_TRANSIENT);
+    while (sqlite3_step(s) == SQLITE_ROW && i < to->pairing.count) {
+        const char *verdict = (const char *)sqlite3_column_text(s, 2);
+        to->pairing.list[i].ordinal = (size_t)sqlite3_column_int64(s, 0);
+        to->pairing.list[i].control = sqlite3_column_int(s, 1);
+        snprintf(to->verdict[i], sizeof to->verdict[i], "%s", verdict ? verdict : "");
+        i++;
+    }
+    sqlite3_finalize(s);
+    return i == to->pairing.count ? 0 : -1;
+}
+
+/* The launches of one comparison, looked at when they were looked at: as built first, then with the code placed anew.
+ */
+static int replay(sqlite3_stmt *s, const char *session, struct sm_comparison *c, const struct stored *to)
+{
+    sqlite3_reset(s);
+    sqlite3_bind_text(s, 1, session, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(s, 2, (sqlite3_int64)c->ordinal);
+    while (sqlite3_step(s) == SQLITE_ROW) {
+        const bool anew = sqlite3_column_int(s, 0);
+        if (anew && !c->randomised) sm_rounds_randomise(c);
+        if (c->launches == SM_LAUNCHES_MOST) return -1;
+        c->d[c->launches++] = sqlite3_column_double(s, 1);
+        if (c->looks < SM_LOOKS && c->launches == sm_look_launches[c->looks])
+            sm_rounds_look(c, &to->options, to->compared);
+    }
+    return 0;
+}
+
+static long count_differences(sqlite3 *db, const char *session, struct stored *to)
+{
+    struct sm_rounds_result result = {0};
+    sqlite3_stmt *s;
+    long differ = 0;
+    if (sqlite3_prepare_v2(db, "SELECT anew, d FROM launch WHERE session = ? AND ordinal = ? ORDER BY anew, n", -1, &s,
+                           NULL))
+        return -1;
+    for (size_t i = 0; i < to->pairing.count; i++)
+        if (replay(s, session, &to->pairing.list[i], to)) differ = -1;
+    sqlite3_finalize(s);
+    if (differ < 0) return -1;
+    sm_rounds_decide(&to->pairing, &to->options, &result);
+    for (size_t i = 0; i < to->pairing.count; i++) {
+        const struct sm_comparison *c = &to->pairing.list[i];
+        /* what was never launched, or failed, was not decided by launches */
+        if (c->control || (!c->launches && !c->randomised) || !strcmp(to->verdict[i], "failed") ||
+            !strcmp(to->verdict[i], "refused"))
+            continue;
+        differ += strcmp(to->verdict[i], sm_verdict_word(c->verdict)) != 0;
+    }
+    return differ;
+}
+
+long sm_history_check(struct sm_history *h, const char *session, char *why, size_t why_bytes)
+{
+    struct stored to = {0};
+    sqlite3 *db = sm_history_db(h);
+    long differ = -1;
+    if (read_options(db, session, &to))
+        snprintf(why, why_bytes, "reading the history: it has no finished session %s", session);
+    else if (read_comparisons(db, session, &to) || (differ = count_differences(db, session, &to)) < 0)
+        snprintf(why, why_bytes, "reading the history: the session %s makes no sense", session);
+    free_stored(&to);
+    return differ;
+}
