@@ -73,13 +73,13 @@ enum {
 };
 
 /* The dot and its scale: n + 4 roundings of sums of |scale q k| (Higham, Accuracy and Stability, 2nd ed., 3.1; one
- * each for the KV scale, the softmax scale and a rounded product of both). For i8 a variant may also round a query
- * to 16 bits, q = max|q| / 32512 * (256 high + low): half a step of it against every |key|. */
-static inline double sm_attention_dot_slack(size_t head_dim, int is_i8, double scaled_dot_of_magnitudes,
+ * each for the KV scale, the softmax scale and a rounded product of both). For i8 and i16 a variant may also round a
+ * query to 16 bits, q = max|q| / 32512 * n: half a step of it against every |key|. */
+static inline double sm_attention_dot_slack(size_t head_dim, int in_integers, double scaled_dot_of_magnitudes,
                                             double scaled_query_most_times_key_sum)
 {
     return ((double)head_dim + 4) * 0x1p-24 * scaled_dot_of_magnitudes +
-           (is_i8 ? 1.01 * 0x1p-16 * scaled_query_most_times_key_sum : 0);
+           (in_integers ? 1.01 * 0x1p-16 * scaled_query_most_times_key_sum : 0);
 }
 
 /* From the logit to its weight: softcap (tanh within 8 u), the additions of mask and maximum, exp within 4 u, and the

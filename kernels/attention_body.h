@@ -1,5 +1,5 @@
 /* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
- * included before this text; SM_ATTENTION_VNNI: int8 keys in integers) and one promise (SM_ATTENTION_SKIP: 0 computes
+ * included before this text; SM_ATTENTION_VNNI: keys in integers) and one promise (SM_ATTENTION_SKIP: 0 computes
  * every column, 1 proves what it may skip).
  *
  * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
@@ -22,7 +22,11 @@
 
 #include "attention_tiles_body.h"
 #ifdef SM_ATTENTION_VNNI
+#if SM_ATTENTION_KV == 15
+#include "attention_vnni16.h"
+#else
 #include "attention_vnni.h"
+#endif
 #endif
 
 #define QUERIES_MOST 96    /* of a row block */
@@ -30,8 +34,10 @@
 #define ROW_BLOCKS 32      /* that one plan covers: the bits of seen */
 #define BLOCKS_MOST 4096   /* column blocks that a plan knows; those beyond count as seen */
 #define RAW_QUERIES 4      /* up to here keys are read as they lie: one dot tile uses each once */
-#define PLANE_FLOATS ((QUERY_FLOATS + 56 * QUERIES_MOST) / 2) /* two bytes for an element, rows rounded up to 64 */
-#define WEIGHTLESS (-104.0f)                                  /* exp of this or less is exactly 0 */
+#define PLANE_FLOATS                                                                                                   \
+    (QUERY_FLOATS +                                                                                                    \
+     56 * QUERIES_MOST / 2)  /* four bytes for an element of int16, two of int8, whose rows are rounded up to 64 */
+#define WEIGHTLESS (-104.0f) /* exp of this or less is exactly 0 */
 
 /* What the mask hides, for the row blocks of one chunk of rows, and how large the keys there are. */
 struct plan {
@@ -62,7 +68,7 @@ struct rows {
     float weight[QUERIES_MOST][VEC_WIDTH];
     uint8_t live[QUERIES_MOST];
 #ifdef SM_ATTENTION_VNNI
-    int8_t *planes; /* attention_vnni.h: the queries in 16 bits */
+    int8_t *planes; /* attention_vnni.h, attention_vnni16.h: the queries in 16 bits */
     int32_t plane_begin[QUERIES_MOST][2];
     float plane_step[QUERIES_MOST];
 #endif
@@ -152,7 +158,7 @@ static void begin_rows(struct rows *s)
         vec_store(s->weight[m], vec_zero());
 #ifdef SM_ATTENTION_VNNI
         s->plane_step[m] =
-            vnni_planes(s->planes + m * 2 * vnni_stride(a->head_dim), s->plane_begin[m], to, a->head_dim);
+            vnni_planes(s->planes + m * vnni_plane_bytes(a->head_dim), s->plane_begin[m], to, a->head_dim);
 #endif
     }
 }

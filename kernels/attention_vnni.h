@@ -24,6 +24,12 @@ static inline size_t vnni_stride(size_t head_dim)
     return (head_dim + 63) / 64 * 64;
 }
 
+/* Of the planes of one query. */
+static inline size_t vnni_plane_bytes(size_t head_dim)
+{
+    return 2 * vnni_stride(head_dim);
+}
+
 /* planes: [stride / 4] pairs of four bytes of high and four of low, zeros beyond head_dim. begin: what the sums of
  * high and low start with. Returns step. q is padded with zeros to a multiple of 16. */
 static inline float vnni_planes(int8_t *planes, int32_t begin[2], const float *q, size_t head_dim)

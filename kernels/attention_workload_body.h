@@ -258,8 +258,8 @@ static void judge_logits(const struct work *k, struct judge *judge, size_t r, si
             key_sum += fabs(key[d]);
         }
         const double scale = (double)a->scale, cap = (double)a->softcap;
-        judge->slack[j] = sm_attention_dot_slack(a->head_dim, SM_ATTENTION_KV == 8, fabs(scale) * magnitude,
-                                                 fabs(scale) * q_most * key_sum);
+        judge->slack[j] = sm_attention_dot_slack(a->head_dim, SM_ATTENTION_KV == 8 || SM_ATTENTION_KV == 15,
+                                                 fabs(scale) * magnitude, fabs(scale) * q_most * key_sum);
         z *= scale;
         if (cap > 0) z = cap * tanh(z / cap);
         judge->logit[j] = z + (double)a->mask[r * a->mask_stride + j];

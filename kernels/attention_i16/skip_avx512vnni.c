@@ -1,0 +1,15 @@
+/* Vectors of sixteen floats, keys in integers; what the mask hides is left out where that is proven to change nothing.
+ */
+#define SM_ATTENTION_KV 15
+#define SM_ATTENTION_SKIP 1
+#define SM_ATTENTION_VNNI
+#include "attention_i16/attention_i16.h"
+
+#include "attention_avx512.h"
+
+#include "attention_body.h"
+
+void sm_attention_i16_skip_avx512vnni(const void *args, struct sm_part part)
+{
+    attend(args, part);
+}

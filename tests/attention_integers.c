@@ -1,0 +1,98 @@
+/* Attention over int8 and int16 keys at the ends of their range: every key element the largest or the smallest there
+ * is, every query element the largest too, at the widest head. Sums that are kept in integers must not leave them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "attention.h"
+#include "cpu.h"
+#include "registry.h"
+
+#define COLUMNS 3
+
+static int8_t keys8[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM], values8[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM];
+static int16_t keys16[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM], values16[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM];
+
+/* Column 0 has the smallest element everywhere, 1 the largest, 2 both in turn. */
+static int end_of(size_t column, size_t d, int least, int most)
+{
+    return column == 0 || (column == 2 && d % 2) ? least : most;
+}
+
+/* Queries: all the largest, all the smallest, both in turn, and with the planes of high and low bytes at odds. */
+static float query_of(size_t kind, size_t d)
+{
+    static const float odd[] = {1, -1, 0.5f, 127.0f / 32512};
+    return kind == 0 ? 1 : kind == 1 ? -1 : kind == 2 ? (d % 2 ? -1.0f : 1.0f) : odd[d % 4];
+}
+
+static void check(const char *name, size_t head_dim)
+{
+    const struct sm_family *f = sm_family_named(name);
+    const int is_i16 = !strcmp(name, "attention_i16"), most = is_i16 ? 32767 : 127, least = is_i16 ? -32768 : -127;
+    const float scale[COLUMNS] = {1 / (float)most, 1 / (float)most, 1 / (float)most};
+    const float mask[COLUMNS] = {0};
+    float q[SM_ATTENTION_MAX_HEAD_DIM], out[SM_ATTENTION_MAX_HEAD_DIM], right[SM_ATTENTION_MAX_HEAD_DIM];
+    for (size_t c = 0; c < COLUMNS; c++)
+        for (size_t d = 0; d < head_dim; d++) {
+            keys8[c * head_dim + d] = (int8_t)end_of(c, d, -127, 127);
+            keys16[c * head_dim + d] = (int16_t)end_of(c, d, least, most);
+            values8[c * head_dim + d] = (int8_t)(40 * (int)c);
+            values16[c * head_dim + d] = (int16_t)(10000 * (int)c);
+        }
+    struct sm_attention a = {.out = out,
+                             .out_stride = head_dim,
+                             .q = q,
+                             .q_stride = head_dim,
+                             .k_now = {keys8, scale, COLUMNS * head_dim, COLUMNS},
+                             .v_now = {values8, scale, COLUMNS * head_dim, COLUMNS},
+                             .mask = mask,
+                             .mask_stride = COLUMNS,
+                             .rows = 1,
+                             .heads = 1,
+                             .kv_heads = 1,
+                             .head_dim = head_dim,
+                             .now = COLUMNS,
+                             .scale = 1 / (float)head_dim};
+    if (is_i16) {
+        a.k_now.data = keys16;
+        a.v_now.data = values16;
+    }
+    for (size_t kind = 0; kind < 4; kind++) {
+        for (size_t d = 0; d < head_dim; d++) q[d] = query_of(kind, d);
+        a.out = right;
+        sm_variant_named(f, "ref")->fn(&a, sm_part_whole(1, 1));
+        a.out = out;
+        for (size_t v = 0; v < f->variant_count; v++) {
+            if (f->variants[v].needs & ~sm_cpu_features()) continue;
+            memset(out, 0xff, sizeof out);
+            f->variants[v].fn(&a, sm_part_whole(1, 1));
+            for (size_t d = 0; d < head_dim; d++)
+                if (!(fabsf(out[d] - right[d]) <= 1e-4f))
+                    fail_msg("%s/%s, head_dim %zu, query %zu: %g for %g", name, f->variants[v].name, head_dim, kind,
+                             (double)out[d], (double)right[d]);
+        }
+    }
+}
+
+static void test_ends(void **state)
+{
+    static const size_t head_dims[] = {8, 24, 64, 264, 512};
+    (void)state;
+    for (size_t i = 0; i < sizeof head_dims / sizeof *head_dims; i++) {
+        check("attention_i8", head_dims[i]);
+        check("attention_i16", head_dims[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ends)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
