@@ -55,7 +55,7 @@ extern const char *const sm_case_orders[];
      &(o)->out,                                                                                                          \
      NULL,                                                                                                               \
      "DIR",                                                                                                              \
-     "folder of the result file, or a file *.jsonl (default: new, in results/)"},                                        \
+     "folder of the result file, or FILE.jsonl (default: in results/)"},                                                 \
         {"dry-run", 0, SM_ARGUMENT_FLAG, &(o)->dry_run, NULL, NULL, "list the cases and the time they need, run none"},  \
         {"budget",                                                                                                       \
          0,                                                                                                              \

@@ -11,6 +11,7 @@
 #include "cpu.h"
 #include "profile.h"
 #include "profile_options.h"
+#include "prompt.h"
 #include "rows.h"
 #include "source.h"
 #include "tokens.h"
@@ -22,8 +23,9 @@ struct run {
     struct profile_options options;
     struct sm_source source;
     struct sm_weights *weights[SM_RECIPES_MOST]; /* by recipe, made when first needed */
+    struct sm_tokenizer *tokenizer;              /* when text is read or shown, else NULL */
     int32_t *tokens;
-    size_t token_count; /* of the file; 0: seeded, enough for every prompt */
+    size_t token_count; /* of the file or text; 0: seeded, enough for every prompt */
     struct trial_case {
         struct sm_trial trial;
         struct sm_turns_trial session; /* turns NULL: it is none */
@@ -57,6 +59,15 @@ static void print_tokens(const char *id, const struct sm_trial *trial)
     printf("%s:", id);
     for (size_t i = 0; i <= trial->gen; i++) printf(" %d", trial->generated[i]);
     printf("\n");
+}
+
+static void show(const struct run *run, const char *id, const struct sm_trial *trial)
+{
+    char why[256];
+    FILE *out = run->options.format == SM_ROWS_MD ? stdout : stderr;
+    fprintf(out, "%s says:\n", id);
+    if (sm_prompt_show(out, run->tokenizer, trial->generated, trial->gen + 1, why, sizeof why)) fputs(why, out);
+    fputs("\n\n", out);
 }
 
 static void hand_over(void *results, struct sm_record *record)
@@ -111,6 +122,7 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
         for (int i = 0; i < 2; i++)
             if (records[i]) sm_case_result(results, records[i]);
         if (run->options.print_tokens) print_tokens(c->id, &tc->trial);
+        if (run->options.show) show(run, c->id, &tc->trial);
     }
     free(tc->trial.generated);
     tc->trial.generated = NULL;
@@ -196,8 +208,8 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
         trial.prompt = run->token_count  ? run->token_count
                        : o->prompt.count ? (size_t)o->prompt.value[p]
                                          : standard_prompt(trial.max_seq);
-        if (!o->turns.count && !o->prompt.count && !run->token_count && trial.prompt + trial.gen > trial.max_seq - 1 &&
-            o->gen_standard)
+        const bool cut = o->gen_standard && !o->turns.count && !o->prompt.count && !o->tokens;
+        if (cut && trial.prompt < trial.max_seq && trial.prompt + trial.gen > trial.max_seq - 1)
             trial.gen = trial.max_seq - 1 - trial.prompt;
         sm_kv_named(o->kv.value[k], &trial.kv);
         if (add_trial(run, cases, &trial, o->recipe_index[r], &speed[r])) {
@@ -209,16 +221,43 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
     return 0;
 }
 
+/* The tokens of a prompt that is text. */
+static int prepare_text(struct run *run, char *why, size_t why_bytes)
+{
+    const struct profile_options *o = &run->options;
+    char *file = NULL, *chat = NULL;
+    const char *text = o->text;
+    size_t bytes = text ? strlen(text) : 0;
+    int failed = o->text_file && sm_prompt_read(o->text_file, &file, &bytes, why, why_bytes);
+    if (file) text = file;
+    if (!failed && o->chat) {
+        failed = sm_prompt_chat(run->tokenizer, text, &chat, why, why_bytes);
+        text = chat;
+        bytes = chat ? strlen(chat) : 0;
+    }
+    if (!failed)
+        failed = sm_prompt_tokens(run->tokenizer, text, bytes, SM_ENCODE_ADD_SPECIAL, &run->tokens, &run->token_count,
+                                  why, why_bytes);
+    free(file);
+    free(chat);
+    return failed;
+}
+
 static int prepare_tokens(struct run *run, char *why, size_t why_bytes)
 {
     const struct profile_options *o = &run->options;
     const size_t vocab = run->source.model->shape.vocab;
     int64_t most = o->turns.count ? 0 : 512;
     for (size_t i = 0; i < o->turns.count; i++) most += (int64_t)o->turns.turn[i].prompt;
-    if (o->tokens) {
-        if (sm_tokens_read(o->tokens, vocab, &run->tokens, &run->token_count, why, why_bytes)) return -1;
+    const char *file = o->tokens ? o->tokens : o->text_file ? o->text_file : o->text;
+    if ((o->text || o->text_file || o->show) && sm_prompt_tokenizer(&run->tokenizer, run->source.model, why, why_bytes))
+        return -1;
+    if (file) {
+        if (o->tokens ? sm_tokens_read(o->tokens, vocab, &run->tokens, &run->token_count, why, why_bytes)
+                      : prepare_text(run, why, why_bytes))
+            return -1;
         if (!o->turns.count || run->token_count >= (size_t)most) return 0;
-        snprintf(why, why_bytes, "'%s' holds %zu tokens, and the prompts of the turns need %lld", o->tokens,
+        snprintf(why, why_bytes, "'%.200s' holds %zu tokens, and the prompts of the turns need %lld", file,
                  run->token_count, (long long)most);
         return -1;
     }
@@ -325,6 +364,7 @@ int profile_main(int argc, char **argv)
     if (code == 2) fprintf(stderr, "slotmark profile: %s\n", why);
     for (size_t i = 0; i < sizeof run->weights / sizeof *run->weights; i++) sm_weights_destroy(run->weights[i]);
     for (size_t i = 0; i < run->counted_count; i++) sm_counted_destroy(run->counted[i]);
+    sm_tokenizer_close(run->tokenizer);
     sm_source_close(&run->source);
     free(run->tokens);
     free(run->trials);

@@ -36,10 +36,10 @@ static int check_turns(struct profile_options *o, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "--turns and --turns-file cannot be given together");
         return -1;
     }
-    if (o->prompt.count || o->gen != NOT_GIVEN || o->padding || o->print_tokens) {
+    if (o->prompt.count || o->gen != NOT_GIVEN || o->padding || o->print_tokens || o->show) {
         snprintf(why, why_bytes,
-                 "--turns says what comes in and goes out: --prompt-len, --gen, --padding and "
-                 "--print-tokens cannot stand beside it");
+                 "--turns says what comes in and goes out: --prompt-len, --gen, --padding, --print-tokens and "
+                 "--show cannot stand beside it");
         return -1;
     }
     if (o->buckets.count > SM_MAX_BUCKETS || o->prefill_buckets.count > SM_MAX_BUCKETS) {
@@ -51,6 +51,25 @@ static int check_turns(struct profile_options *o, char *why, size_t why_bytes)
         return -1;
     return o->turns_text ? sm_turns_parse(o->turns_text, &o->turns, why, why_bytes)
                          : sm_turns_read(o->turns_file, &o->turns, why, why_bytes);
+}
+
+/* A prompt is said once. */
+static int check_prompt(const struct profile_options *o, char *why, size_t why_bytes)
+{
+    const char *given[4];
+    size_t count = 0;
+    if (o->prompt.count) given[count++] = "--prompt-len";
+    if (o->tokens) given[count++] = "--tokens";
+    if (o->text) given[count++] = "--prompt";
+    if (o->text_file) given[count++] = "--prompt-file";
+    if (count > 1)
+        snprintf(why, why_bytes, "%s and %s cannot be given together: the prompt is one or the other", given[0],
+                 given[1]);
+    else if (o->chat && !o->text && !o->text_file)
+        snprintf(why, why_bytes, "--chat puts turn markers around a text: give --prompt or --prompt-file");
+    else
+        return 0;
+    return -1;
 }
 
 static int check(struct profile_options *o, char *why, size_t why_bytes)
@@ -65,11 +84,7 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "--gen goes from 0 to %d and --reps from 1 to 10000", MOST_MAX_SEQ);
         return -1;
     }
-    if (o->tokens && o->prompt.count) {
-        snprintf(why, why_bytes,
-                 "--tokens and --prompt-len cannot be given together: the file says how long the prompt is");
-        return -1;
-    }
+    if (check_prompt(o, why, why_bytes)) return -1;
     if (o->recipes.count > PROFILE_MOST_RECIPES) {
         snprintf(why, why_bytes, "--recipe takes at most %d names", PROFILE_MOST_RECIPES);
         return -1;
@@ -127,6 +142,10 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"reps", 0, SM_ARGUMENT_INTEGER, &o->reps, NULL, "N", "timed repetitions (default 5)"},
         {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE",
          "prompt tokens as numbers (default: drawn from a seed)"},
+        {"prompt", 0, SM_ARGUMENT_STRING, &o->text, NULL, "TEXT", "the prompt as text, in the model's own tokens"},
+        {"prompt-file", 0, SM_ARGUMENT_STRING, &o->text_file, NULL, "FILE", "the same from a file"},
+        {"chat", 0, SM_ARGUMENT_FLAG, &o->chat, NULL, NULL, "put the model's turn markers around that text"},
+        {"show", 0, SM_ARGUMENT_FLAG, &o->show, NULL, NULL, "print what the model says (to stderr unless -o md)"},
         {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
          "seed of tokens and synthetic weights (default 1)"},
         {"padding", 0, SM_ARGUMENT_CHOICE, &o->padding, sides, "SIDE",

@@ -18,6 +18,8 @@ struct profile_options {
     int64_t gen, reps, token_seed;
     bool gen_standard; /* gen was not given, and may be cut to fit */
     const char *tokens;
+    const char *text, *text_file; /* a prompt as text */
+    bool chat, show;
     const char *turns_text, *turns_file;
     struct sm_turns turns; /* count 0: none: a prompt and what follows it */
     struct sm_list buckets, prefill_buckets;

@@ -83,9 +83,10 @@ static const struct {
 
 static bool among(const char *names, const char *name, size_t bytes)
 {
-    for (const char *at = names; at; at = strchr(at, ' '), at += at != NULL) {
+    for (const char *at = names; *at; at += strspn(at, " ")) {
         const size_t length = strcspn(at, " ");
         if (length == bytes && !memcmp(at, name, bytes)) return true;
+        at += length;
     }
     return false;
 }
