@@ -119,13 +119,34 @@ static void test_refusals(void **state)
     assert_true(sm_shape_exists("smollm2-1.7b"));
 }
 
+/* The documented example is read, key by key. */
+static void test_documented(void **state)
+{
+    (void)state;
+    static char text[16384];
+    FILE *file = fopen(SM_SOURCE_DIR "/profiles/shapes/README.md", "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    char *begin = strstr(text, "```\n"), *end = begin ? strstr(begin + 4, "```\n") : NULL;
+    assert_non_null(end);
+    *end = '\0';
+    if (sm_shape_parse(&shape, begin + 4, "the example", why, sizeof why)) fail_msg("%s", why);
+    const struct sm_layer_shape *full = &shape.layer[5], *consumer = &shape.layer[11], *sliding = &shape.layer[6];
+    assert_true(full->window == 0 && full->head_dim == 512 && full->kv_heads == 2 && full->rope_pairs == 64);
+    assert_true(full->rope_theta == 1e6 && full->rope_factor == 8 && full->value_is_key && full->value_norm);
+    assert_true(consumer->kv_source == 5 && consumer->ffn == 12288 && !consumer->value_is_key);
+    assert_true(sliding->kv_source == 4 && sliding->window == 512 && sliding->kv_heads == 4);
+    assert_true(sliding->rope_theta == 1e4 && sliding->rope_factor == 1 && sliding->rope_pairs == 128);
+    assert_true(shape.qk_norm && shape.post_norms && shape.layer_scalar && shape.per_layer_width == 256);
+    assert_true(shape.final_softcap == 30 && full->attention_softcap == 50 && full->attention_scale == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_shapes),
-        cmocka_unit_test(test_matmuls),
-        cmocka_unit_test(test_gemma4_layers),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_known_shapes), cmocka_unit_test(test_matmuls),    cmocka_unit_test(test_gemma4_layers),
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_documented),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
