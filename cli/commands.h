@@ -4,5 +4,6 @@
 
 int list_main(int argc, char **argv);
 int doctor_main(int argc, char **argv);
+int ceilings_main(int argc, char **argv);
 
 #endif

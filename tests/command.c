@@ -171,6 +171,29 @@ static void doctor_gives_every_counter_one_state(void **state)
     json_decref(page);
 }
 
+/* Two runs, one thread: every ceiling has two values and their median, or none and the reason. */
+static void ceilings_have_values_or_reasons(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark("ceilings --threads 1 --runs 2 --quiet -o json"), 0);
+    json_t *page = json_loads(output, 0, NULL);
+    assert_non_null(page);
+    size_t i;
+    const json_t *c;
+    json_array_foreach(json_object_get(page, "ceilings"), i, c)
+    {
+        const size_t values = json_array_size(json_object_get(c, "values"));
+        assert_true(values == 2 || values == 0);
+        assert_int_equal(json_is_real(json_object_get(c, "value")), values == 2);
+        assert_int_equal(json_is_string(json_object_get(c, "why")), values == 0);
+        if (values) assert_true(json_real_value(json_object_get(c, "value")) > 0);
+    }
+    assert_true(i >= 13);
+    json_decref(page);
+    assert_int_equal(slotmark("ceilings --runs 0 2>&1"), 2);
+    assert_int_equal(slotmark("ceilings --threads 0 2>&1"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +203,7 @@ int main(void)
         cmocka_unit_test(lost_output_is_told),
         cmocka_unit_test(list_shows_families_and_what_dispatch_takes),
         cmocka_unit_test(doctor_gives_every_counter_one_state),
+        cmocka_unit_test(ceilings_have_values_or_reasons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

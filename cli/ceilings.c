@@ -1,0 +1,180 @@
+/* slotmark ceilings: what this machine can do at most, measured several times, with the range that was seen. */
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arguments.h"
+#include "ceilings.h"
+#include "commands.h"
+#include "machine.h"
+#include "progress.h"
+#include "stats.h"
+#include "table.h"
+
+#define RUNS_MOST 50
+
+/* One name over the runs. */
+struct seen {
+    struct sm_ceiling first;
+    double values[RUNS_MOST];
+    size_t count;
+};
+
+static void collect(struct seen *seen, const struct sm_ceilings *run, size_t i)
+{
+    if (!seen->first.name[0]) seen->first = run->item[i];
+    if (isfinite(run->item[i].value) && seen->count < RUNS_MOST) seen->values[seen->count++] = run->item[i].value;
+}
+
+/* (most - least) / median in percent; NAN with fewer than two. */
+static double range_percent(const struct seen *s, double *median)
+{
+    double sorted[RUNS_MOST], least = INFINITY, most = -INFINITY;
+    memcpy(sorted, s->values, s->count * sizeof *sorted);
+    *median = sm_median(sorted, s->count);
+    for (size_t i = 0; i < s->count; i++) {
+        least = fmin(least, s->values[i]);
+        most = fmax(most, s->values[i]);
+    }
+    return s->count > 1 ? 100 * (most - least) / *median : NAN;
+}
+
+static void add_row(struct sm_table *table, const struct seen *s)
+{
+    char value[32], range[32], set[32] = "", threads[16];
+    double median;
+    const double percent = range_percent(s, &median);
+    const bool per_cycle = !strcmp(s->first.unit, "multiply-adds/cycle");
+    if (!s->count)
+        snprintf(value, sizeof value, "%s", "");
+    else
+        snprintf(value, sizeof value, per_cycle ? "%.1f" : "%.2f G", per_cycle ? median : median / 1e9);
+    if (isfinite(percent))
+        snprintf(range, sizeof range, "%.1f %%", percent);
+    else
+        range[0] = '\0';
+    if (s->first.bytes >= 1 << 20)
+        snprintf(set, sizeof set, "%zu MiB", s->first.bytes >> 20);
+    else if (s->first.bytes)
+        snprintf(set, sizeof set, "%zu KiB", s->first.bytes >> 10);
+    snprintf(threads, sizeof threads, "%d", s->first.threads);
+    const char *const row[] = {s->first.name,
+                               threads,
+                               value,
+                               s->first.unit,
+                               range,
+                               set,
+                               s->count ? "" : s->first.why ? s->first.why : "not measured"};
+    sm_table_add(table, row);
+}
+
+static json_t *json_of(const struct seen *s)
+{
+    double median;
+    const double percent = range_percent(s, &median);
+    json_t *values = json_array();
+    for (size_t i = 0; i < s->count; i++) json_array_append_new(values, json_real(s->values[i]));
+    json_t *j = json_pack("{s:s, s:s, s:i, s:o}", "name", s->first.name, "unit", s->first.unit, "threads",
+                          s->first.threads, "values", values);
+    json_object_set_new(j, "value", s->count ? json_real(median) : json_null());
+    json_object_set_new(j, "range_percent", isfinite(percent) ? json_real(percent) : json_null());
+    json_object_set_new(j, "bytes", s->first.bytes ? json_integer((json_int_t)s->first.bytes) : json_null());
+    if (!s->count) json_object_set_new(j, "why", json_string(s->first.why ? s->first.why : "not measured"));
+    return j;
+}
+
+static int print(const struct seen *seen, size_t count, int form, FILE *out)
+{
+    if (form == 2) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < count; i++) json_array_append_new(list, json_of(&seen[i]));
+        json_t *page = json_pack("{s:s, s:i, s:o, s:o}", "schema", "slotmark-ceilings", "version", 1, "machine",
+                                 sm_machine_json(), "ceilings", list);
+        const int bad = !page || json_dumpf(page, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || putc('\n', out) < 0;
+        json_decref(page);
+        return bad ? -1 : 0;
+    }
+    const char *const heading[] = {"ceiling", "threads", "median", "unit", "range", "working set", ""};
+    struct sm_table table;
+    sm_table_init(&table, 7, heading);
+    table.right[1] = table.right[2] = table.right[4] = table.right[5] = true;
+    for (size_t i = 0; i < count; i++) add_row(&table, &seen[i]);
+    sm_table_print(&table, form == 1, out);
+    const int lost = table.lost;
+    sm_table_free(&table);
+    return lost ? -1 : 0;
+}
+
+static int measure(const struct sm_list *threads, int64_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
+{
+    const double each = effort == SM_CEILINGS_FULL ? 15 : 2;
+    const size_t most = threads->count * SM_CEILINGS_MOST;
+    struct seen *seen = calloc(most, sizeof *seen);
+    struct sm_ceilings *run = malloc(sizeof *run);
+    struct sm_progress progress;
+    char why[256] = "out of memory";
+    size_t count = 0;
+    int bad = !seen || !run;
+    sm_progress_begin(&progress, quiet ? NULL : stderr, each * (double)runs * (double)threads->count);
+    for (int64_t r = 0; !bad && r < runs; r++) {
+        count = 0;
+        for (size_t t = 0; !bad && t < threads->count; t++) {
+            char text[64];
+            snprintf(text, sizeof text, "run %d of %d, %d threads", (int)r + 1, (int)runs, (int)threads->value[t]);
+            sm_progress_show(&progress, each * (double)((size_t)r * threads->count + t), text);
+            bad = sm_ceilings_measure(run, (int)threads->value[t], effort, why, sizeof why);
+            for (size_t i = 0; !bad && i < run->count; i++) collect(&seen[count++], run, i);
+        }
+    }
+    sm_progress_clear(&progress);
+    if (!bad) bad = print(seen, count, form, stdout);
+    if (bad) fprintf(stderr, "slotmark ceilings: %s\n", why);
+    free(seen);
+    free(run);
+    return bad ? 2 : 0;
+}
+
+int ceilings_main(int argc, char **argv)
+{
+    static const char *const forms[] = {"text", "md", "json", NULL};
+    struct sm_list threads = SM_LIST(1);
+    const int all = sm_machine()->threads;
+    int64_t runs = 3;
+    int form = 0;
+    bool full = false, quiet = false;
+    char why[512];
+    if (all > 1) threads.value[threads.count++] = all;
+    const struct sm_argument options[] = {
+        {"threads", 0, SM_ARGUMENT_LIST, &threads, NULL, "LIST", "teams to measure with (default: 1 and all)"},
+        {"runs", 0, SM_ARGUMENT_INTEGER, &runs, NULL, "N", "times to measure, for the range (default 3)"},
+        {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL, "longer and larger: 15 s a run and team instead of 2 s"},
+        {"quiet", 0, SM_ARGUMENT_FLAG, &quiet, NULL, NULL, "no progress"},
+        {"output", 'o', SM_ARGUMENT_CHOICE, &form, forms, "FORMAT", "text (default), md or json"},
+        SM_ARGUMENTS_END,
+    };
+    const struct sm_arguments spec = {
+        .command = "ceilings",
+        .usage = "[OPTION]...",
+        .summary = "Measures what this machine can do at most: bytes a second by memory level, multiply-adds by\n"
+                   "arithmetic scheme; the median of several runs and the range that they spread over.",
+        .options = options,
+        .example = "slotmark ceilings --threads 1,2 --runs 5",
+    };
+    switch (sm_arguments_parse(&spec, argc, argv, NULL, why, sizeof why)) {
+    case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
+    case SM_ARGUMENTS_BAD: fprintf(stderr, "slotmark ceilings: %s\n", why); return 2;
+    case SM_ARGUMENTS_OK: break;
+    }
+    if (runs < 1 || runs > RUNS_MOST) {
+        fprintf(stderr, "slotmark ceilings: --runs must be 1 to %d\n", RUNS_MOST);
+        return 2;
+    }
+    for (size_t i = 0; i < threads.count; i++)
+        if (threads.value[i] < 1 || threads.value[i] > SM_PIN_MOST) {
+            fprintf(stderr, "slotmark ceilings: --threads must be 1 to %d\n", SM_PIN_MOST);
+            return 2;
+        }
+    return measure(&threads, runs, full ? SM_CEILINGS_FULL : SM_CEILINGS_QUICK, quiet, form);
+}
