@@ -64,6 +64,7 @@ static int settle_session(struct verify *v, char *why, size_t why_bytes)
     s->when_full = (enum sm_when_full)o->when_full;
     s->max_seq = o->max_seq                                            ? (size_t)o->max_seq
                  : v->golden.max_seq > tokens && v->golden.max_seq > 1 ? v->golden.max_seq
+                 : o->text && tokens < 512                             ? 512
                                                                        : (tokens / 64 + 1) * 64;
     if (tokens > s->max_seq - 1) {
         snprintf(why, why_bytes, "turns of %zu tokens do not fit the %zu past slots of max_seq %zu", tokens,
@@ -77,26 +78,31 @@ static int settle_session(struct verify *v, char *why, size_t why_bytes)
     return 0;
 }
 
-/* Tokens of the prompts: a file's, which must be enough, or seeded ones. */
+/* Tokens of the prompts: a file's, which must be enough; the beginning of the text; or seeded ones. */
 static int prepare_prompts(struct verify *v, char *why, size_t why_bytes)
 {
     const struct verify_options *o = &v->options;
     const size_t vocab = v->source.model->shape.vocab;
-    size_t need = 0, have;
+    size_t need = 0, have = v->text_count;
     if (v->given && o->tokens) {
         snprintf(why, why_bytes, "--tokens has no use beside '%s', which brings its own", v->against);
         return -1;
     }
     for (size_t i = 0; i < o->turns.count; i++) need += o->turns.turn[i].prompt;
-    if (!o->tokens) {
-        v->prompts = sm_tokens_random(need, vocab, (uint64_t)o->token_seed);
-        if (!v->prompts) snprintf(why, why_bytes, "there is no memory for %zu tokens", need);
-        return v->prompts ? 0 : -1;
+    v->prompt_count = need;
+    if (o->tokens) {
+        if (sm_tokens_read(o->tokens, vocab, &v->prompts, &have, why, why_bytes)) return -1;
+        if (have >= need) return 0;
+        snprintf(why, why_bytes, "'%s' holds %zu tokens, and the prompts of the turns need %zu", o->tokens, have, need);
+        return -1;
     }
-    if (sm_tokens_read(o->tokens, vocab, &v->prompts, &have, why, why_bytes)) return -1;
-    if (have >= need) return 0;
-    snprintf(why, why_bytes, "'%s' holds %zu tokens, and the prompts of the turns need %zu", o->tokens, have, need);
-    return -1;
+    v->prompts = sm_tokens_random(need, vocab, (uint64_t)o->token_seed);
+    if (!v->prompts) {
+        snprintf(why, why_bytes, "there is no memory for %zu tokens", need);
+        return -1;
+    }
+    if (v->text) memcpy(v->prompts, v->text, (have < need ? have : need) * sizeof *v->prompts);
+    return 0;
 }
 
 /* Seconds that a combination will take, roughly: both sides, and the four ways. */
@@ -108,8 +114,9 @@ static double estimate(const struct verify *v, const struct sm_trial_speed *test
     const double prefill = sm_trial_ops(shape, SM_PHASE_PREFILL, v->session.max_seq),
                  decode = (double)tokens * sm_trial_ops(shape, SM_PHASE_DECODE, v->session.max_seq);
     const double ways = v->options.no_paths ? 1 : 4;
-    return (ways * prefill / tested->prefill + 2 * decode / tested->decode + prefill / reference->prefill +
-            decode / reference->decode) /
+    const double text = (double)v->text_count * 2 * prefill / (double)v->session.max_seq; /* half a window at a time */
+    return (text / tested->prefill + text / reference->prefill + ways * prefill / tested->prefill +
+            2 * decode / tested->decode + prefill / reference->prefill + decode / reference->decode) /
            (double)v->session.threads;
 }
 
@@ -118,7 +125,8 @@ static int add_combinations(struct verify *v, struct sm_cases *cases, char *why,
     const struct verify_options *o = &v->options;
     struct sm_trial_speed reference = {INFINITY, INFINITY}, speed;
     char turns[160], id[512];
-    v->count = o->recipes.count * o->kv.count;
+    const size_t kvs = o->kv.count, places = o->scale_in.count;
+    v->count = o->recipes.count * places * kvs;
     v->combinations = calloc(v->count, sizeof *v->combinations);
     if (!v->combinations) {
         snprintf(why, why_bytes, "there is no memory for %zu combinations", v->count);
@@ -126,15 +134,16 @@ static int add_combinations(struct verify *v, struct sm_cases *cases, char *why,
     }
     for (size_t i = 0; i < v->count; i++) {
         struct combination *c = &v->combinations[i];
-        c->recipe = i / o->kv.count;
-        sm_kv_named(o->kv.value[i % o->kv.count], &c->kv);
-        if (i % o->kv.count == 0 && (verify_prepare_weights(v, c->recipe, why, why_bytes) ||
-                                     sm_trial_probe(v->tested[c->recipe], &speed, why, why_bytes)))
+        c->recipe = i / kvs / places;
+        sm_scale_in_named(o->scale_in.value[i / kvs % places], &c->scale_in);
+        sm_kv_named(o->kv.value[i % kvs], &c->kv);
+        if (i % (kvs * places) == 0 && (verify_prepare_weights(v, c, why, why_bytes) ||
+                                        sm_trial_probe(v->tested[c->recipe][c->scale_in], &speed, why, why_bytes)))
             return -1;
         if (!i && !v->given && sm_trial_probe(v->reference, &reference, why, why_bytes)) return -1;
-        snprintf(id, sizeof id, "%s/%s/against=%s,max_seq=%zu,kv=%s,turns=%s/t%zu", v->source.name,
+        snprintf(id, sizeof id, "%s/%s/against=%s,max_seq=%zu,kv=%s,scale=%s,turns=%s/t%zu", v->source.name,
                  verify_recipe(v, c->recipe), v->against, v->session.max_seq, sm_kv_name(c->kv),
-                 sm_turns_text(&o->turns, turns, sizeof turns), v->session.threads);
+                 sm_scale_in_name(c->scale_in), sm_turns_text(&o->turns, turns, sizeof turns), v->session.threads);
         if (sm_cases_add(cases, id, "verify", estimate(v, &speed, &reference), c)) {
             snprintf(why, why_bytes, "recipe %s with kv %s is asked for twice", verify_recipe(v, c->recipe),
                      sm_kv_name(c->kv));
@@ -190,7 +199,7 @@ static int run_verify(struct verify *v, const char *model, char *why, size_t why
     int code = 2;
     if (sm_source_open(&v->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes) ||
         open_reference(v, why, why_bytes) || settle_turns(v, why, why_bytes) || settle_session(v, why, why_bytes) ||
-        prepare_prompts(v, why, why_bytes))
+        verify_read_text(v, why, why_bytes) || prepare_prompts(v, why, why_bytes))
         return 2;
     sm_source_describe(&v->source, line, sizeof line);
     if (!o->cases.dry_run) fprintf(stderr, "%s\n", line);
@@ -205,6 +214,7 @@ static int run_verify(struct verify *v, const char *model, char *why, size_t why
     if (v->out[0] && !access(v->out, R_OK)) {
         const int verdict = print_results(v, cases, why, why_bytes);
         if (verdict == 2 || !code) code = verdict;
+        fflush(stdout); /* or the line might stand inside the table where both go to one place */
         fprintf(stderr, "records: %s\n", v->out);
     }
 done:
@@ -228,8 +238,7 @@ int verify_main(int argc, char **argv)
     default: code = run_verify(v, model, why, sizeof why);
     }
     if (code == 2) fprintf(stderr, "slotmark verify: %s\n", why);
-    for (size_t i = 0; i < VERIFY_MOST_RECIPES; i++) sm_weights_destroy(v->tested[i]);
-    sm_weights_destroy(v->reference);
+    verify_free_weights(v);
     verify_golden_close(&v->golden);
     sm_source_close(&v->other);
     sm_source_close(&v->source);

@@ -5,40 +5,12 @@
 
 #include "clock.h"
 #include "conversions.h"
-#include "cpu.h"
 #include "verify_record.h"
 #include "verify_state.h"
 
 static bool interrupted(void)
 {
     return sm_cases_interrupted();
-}
-
-static int pack(struct sm_weights **weights, const struct sm_model *model, const char *recipe,
-                const struct sm_forced_list *forced, char *why, size_t why_bytes)
-{
-    const struct sm_choice choice = {.features = sm_cpu_features(),
-                                     .forced = forced ? forced->list : NULL,
-                                     .forced_count = forced ? forced->count : 0};
-    if (*weights) return 0;
-    const uint64_t begin = sm_clock_ns();
-    if (sm_weights_create(weights, model, recipe, &choice, why, why_bytes)) return -1;
-    (*weights)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;
-    return 0;
-}
-
-const char *verify_recipe(const struct verify *v, size_t recipe)
-{
-    return sm_recipe_name((size_t)v->options.recipe_index[recipe]);
-}
-
-int verify_prepare_weights(struct verify *v, size_t recipe, char *why, size_t why_bytes)
-{
-    if (pack(&v->tested[recipe], v->source.model, verify_recipe(v, recipe), &v->options.forced, why, why_bytes))
-        return -1;
-    if (v->given) return 0;
-    /* the reference takes the plain C variants' word for nothing: it is dispatched as usual, in float */
-    return pack(&v->reference, v->other.model ? v->other.model : v->source.model, "float", NULL, why, why_bytes);
 }
 
 static void show_progress(void *context, size_t done, size_t all)
@@ -55,8 +27,11 @@ static int look_at_layers(struct verify *v, const struct combination *c, struct 
                           size_t why_bytes)
 {
     const struct verify_result *r = &f->result;
-    struct verify_layers_setup setup = {
-        .tested = v->tested[c->recipe], .kv = c->kv, .threads = v->session.threads, .limit = 2 * f->limits.peir / 100};
+    struct verify_layers_setup setup = {.tested = v->tested[c->recipe][c->scale_in],
+                                        .kv = c->kv,
+                                        .kv_scales = (const float(*)[2])v->kv_scales[c->recipe],
+                                        .threads = v->session.threads,
+                                        .limit = 2 * f->limits.peir / 100};
     if (isnan(setup.limit)) setup.limit = 0.01;
     if (v->given) {
         setup.given = v->golden.hidden;
@@ -79,7 +54,7 @@ static int look_at_layers(struct verify *v, const struct combination *c, struct 
 static int find(struct verify *v, const struct combination *c, struct verify_findings *f, char *why, size_t why_bytes)
 {
     const struct sm_turns *turns = &v->options.turns;
-    struct verify_setup setup = {.tested = v->tested[c->recipe],
+    struct verify_setup setup = {.tested = v->tested[c->recipe][c->scale_in],
                                  .reference = v->reference,
                                  .given = v->golden.turns,
                                  .options = v->session,
@@ -90,6 +65,7 @@ static int find(struct verify *v, const struct combination *c, struct verify_fin
                                  .context = v,
                                  .interrupted = interrupted};
     setup.options.kv = c->kv;
+    setup.options.kv_scales = (const float(*)[2])v->kv_scales[c->recipe];
     if (turns->count) {
         const int outcome = verify_run(&setup, &f->result, why, why_bytes);
         if (outcome) return outcome;
@@ -99,12 +75,20 @@ static int find(struct verify *v, const struct combination *c, struct verify_fin
         if (look_at_layers(v, c, f, why, why_bytes)) return -1;
         verify_summary_add(&f->summary, &f->layers.all);
     }
+    if (v->text) {
+        int outcome = 0;
+        if (!v->text_of_reference.scored) outcome = verify_text(v, NULL, &v->text_of_reference, why, why_bytes);
+        if (!outcome) outcome = verify_text(v, c, &f->text[1], why, why_bytes);
+        if (outcome) return outcome;
+        f->text[0] = v->text_of_reference;
+        f->summary.perplexity_rise = f->text[1].perplexity / f->text[0].perplexity - 1;
+    }
     const bool outside = verify_verdict(&f->summary, &f->limits, f->verdict, sizeof f->verdict) != NULL;
     if (outside && !v->given && look_at_layers(v, c, f, why, why_bytes)) return -1;
     const size_t first = turns->count ? turns->turn[0].prompt : 0;
     if (v->options.no_paths || f->result.token_count <= first) return 0;
-    if (verify_paths_run(v->tested[c->recipe], &setup.options, f->result.tokens, first, f->result.token_count,
-                         &f->paths, why, why_bytes))
+    if (verify_paths_run(v->tested[c->recipe][c->scale_in], &setup.options, f->result.tokens, first,
+                         f->result.token_count, &f->paths, why, why_bytes))
         return -1;
     enum verify_way way;
     const double worst = verify_paths_worst(&f->paths, &way);
@@ -140,8 +124,8 @@ static struct sm_record *make_record(struct verify *v, const struct combination 
     sm_record_set_integer(record, "n_gen", (int64_t)gen);
     sm_record_set_integer(record, "threads", (int64_t)v->session.threads);
     sm_record_set_number(record, "load_s", v->source.model->open_s);
-    sm_record_set_number(record, "pack_s", v->tested[c->recipe]->pack_s);
-    sm_conversions_record(record, v->tested[c->recipe]);
+    sm_record_set_number(record, "pack_s", v->tested[c->recipe][c->scale_in]->pack_s);
+    sm_conversions_record(record, v->tested[c->recipe][c->scale_in]);
     if (decodes && !f->verdict[0]) sm_record_set_numbers(record, "samples", ns, decodes); /* a time of a right answer */
     sm_record_set_json(record, "quality", verify_findings_json(f));
     free(ns);
@@ -157,6 +141,7 @@ static struct verify_limits limits_for(const struct verify *v, const struct comb
     if (!isnan(asked->max)) l.max = asked->max;
     if (!isnan(asked->kl)) l.kl = asked->kl;
     if (!isnan(asked->argmax)) l.argmax = asked->argmax;
+    if (!isnan(asked->perplexity)) l.perplexity = asked->perplexity;
     return l;
 }
 
@@ -176,10 +161,11 @@ enum sm_case_outcome verify_case(void *context, const struct sm_case *c, struct 
     v->progress.printed_s = v->progress.started_s; /* the list of cases has just said what is under way */
     f->against = v->against;
     f->fed = v->given ? "golden" : v->options.same_token ? "reference" : "tested";
+    f->scale_in = sm_scale_in_name(combination->scale_in);
+    f->text_name = v->options.text;
     f->limits = limits_for(v, combination);
     verify_summary_begin(&f->summary);
-    if (!verify_prepare_weights(v, combination->recipe, why, why_bytes))
-        outcome = find(v, combination, f, why, why_bytes);
+    if (!verify_prepare_weights(v, combination, why, why_bytes)) outcome = find(v, combination, f, why, why_bytes);
     sm_progress_clear(&v->progress);
     if (!outcome) sm_case_result(results, make_record(v, combination, c->id, f));
     const bool outside = f->verdict[0] != 0;

@@ -25,8 +25,11 @@ const char *verify_layer_name(size_t i, size_t count, char *text, size_t bytes)
 static struct sm_session *prefilled(const struct verify_layers_setup *setup, const struct sm_weights *weights,
                                     enum sm_kv_type kv, char *why, size_t why_bytes)
 {
-    const struct sm_session_options options = {
-        .max_seq = setup->rows + 1, .kv = kv, .threads = setup->threads, .all_rows = true};
+    const struct sm_session_options options = {.max_seq = setup->rows + 1,
+                                               .kv = kv,
+                                               .kv_scales = setup->kv_scales,
+                                               .threads = setup->threads,
+                                               .all_rows = true};
     struct sm_session *s = NULL;
     if (sm_session_create(&s, weights, &options, why, why_bytes)) return NULL;
     if (!sm_session_prefill(s, setup->tokens, setup->rows, SM_PAD_RIGHT, why, why_bytes)) return s;

@@ -17,7 +17,8 @@ struct verify_layers_setup {
     struct verify_hidden given;
     const int32_t *tokens; /* [rows] */
     size_t rows;
-    enum sm_kv_type kv; /* of the tested side */
+    enum sm_kv_type kv;          /* of the tested side */
+    const float (*kv_scales)[2]; /* of an int16 cache */
     size_t threads;
     double limit; /* of the relative error: beyond it a layer has parted */
 };

@@ -8,20 +8,20 @@
  * and what a recipe itself costs depends on the model. */
 struct verify_limits verify_limits_standard(const char *recipe, enum sm_kv_type kv, bool exact)
 {
-    struct verify_limits l = {.peir = 10, .mean = NAN, .max = NAN, .kl = 0.1, .argmax = 80};
+    struct verify_limits l = {.peir = 10, .mean = NAN, .max = NAN, .kl = 0.1, .argmax = 60, .perplexity = 10};
     const bool is_float = !strcmp(recipe, "float");
     if (is_float && kv == SM_KV_F32)
-        l = (struct verify_limits){exact ? 0.002 : 0.02, NAN, NAN, 1e-4, 100};
+        l = (struct verify_limits){exact ? 0.002 : 0.02, NAN, NAN, 1e-4, 100, 0.1};
     else if (is_float && kv == SM_KV_F16)
-        l = (struct verify_limits){1, NAN, NAN, 1e-3, 95};
+        l = (struct verify_limits){1, NAN, NAN, 1e-3, 90, 0.5};
     else if (is_float)
-        l = (struct verify_limits){5, NAN, NAN, 0.05, 90};
+        l = (struct verify_limits){5, NAN, NAN, 0.05, 80, 3};
     return l;
 }
 
 void verify_summary_begin(struct verify_summary *s)
 {
-    *s = (struct verify_summary){.finite = true};
+    *s = (struct verify_summary){.finite = true, .perplexity_rise = NAN};
 }
 
 void verify_summary_add(struct verify_summary *s, const struct sm_difference *d)
@@ -61,6 +61,9 @@ const char *verify_verdict(const struct verify_summary *s, const struct verify_l
         snprintf(text, bytes, "the mean KL divergence is %.3g nats, more than %.3g", s->kl, l->kl);
     else if (share < l->argmax)
         snprintf(text, bytes, "the greatest logit agrees in %.3g %% of the rows, less than %.3g %%", share, l->argmax);
+    else if (100 * s->perplexity_rise > l->perplexity)
+        snprintf(text, bytes, "the perplexity rises by %.3g %%, more than %.3g %%", 100 * s->perplexity_rise,
+                 l->perplexity);
     else
         return NULL;
     return text;

@@ -7,10 +7,11 @@
 
 /* NAN: no limit. The first three hold for every step; kl for their mean; argmax for the share of the rows. */
 struct verify_limits {
-    double peir;      /* per cent */
-    double mean, max; /* of the logits' absolute differences */
-    double kl;        /* nats */
-    double argmax;    /* per cent, at least */
+    double peir;       /* per cent */
+    double mean, max;  /* of the logits' absolute differences */
+    double kl;         /* nats */
+    double argmax;     /* per cent, at least */
+    double perplexity; /* per cent by which it may rise over the reference\'s */
 };
 
 /* What a recipe may cost that computes in float, in int16 or in int8, with such a cache; `exact`: the reference has
@@ -23,6 +24,7 @@ struct verify_summary {
     double peir, mean, max, kl; /* peir as a ratio, the worst; mean and kl means; max the greatest */
     size_t worst;               /* the step of that PEIR */
     bool finite;
+    double perplexity_rise; /* a ratio less one; NAN: there was no text */
 };
 
 void verify_summary_begin(struct verify_summary *s);

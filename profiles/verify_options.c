@@ -8,27 +8,26 @@
 
 #define MOST_MAX_SEQ SM_MAX_SEQ
 #define MOST_THREADS 1024
+#define STEPS_PROMPT 32
 #define NOT_GIVEN INT64_MIN
 
 static const char *const policies[] = {"smaller", "decode", "refuse", NULL};
 
-/* --turns, --turns-file, or the one turn of --prompt-len and --steps. */
+/* --turns, --turns-file, or the one turn of --steps. */
 static int settle_turns(struct verify_options *o, char *why, size_t why_bytes)
 {
-    const bool one = o->prompt != NOT_GIVEN || o->steps != NOT_GIVEN;
-    if ((o->turns_text != NULL) + (o->turns_file != NULL) + one > 1) {
-        snprintf(why, why_bytes, "--turns, --turns-file and --prompt-len with --steps say the same thing: give one");
+    if ((o->turns_text != NULL) + (o->turns_file != NULL) + (o->steps != NOT_GIVEN) > 1) {
+        snprintf(why, why_bytes, "--turns, --turns-file and --steps say the same thing: give one");
         return -1;
     }
     if (o->turns_file) return sm_turns_read(o->turns_file, &o->turns, why, why_bytes);
     if (o->turns_text) return sm_turns_parse(o->turns_text, &o->turns, why, why_bytes);
-    if (!one) return 0;
-    const int64_t prompt = o->prompt == NOT_GIVEN ? 32 : o->prompt, steps = o->steps == NOT_GIVEN ? 16 : o->steps;
-    if (prompt < 1 || prompt > MOST_MAX_SEQ || steps < 0 || steps > MOST_MAX_SEQ) {
-        snprintf(why, why_bytes, "--prompt-len goes from 1 and --steps from 0 to %d", MOST_MAX_SEQ);
+    if (o->steps == NOT_GIVEN) return 0;
+    if (o->steps < 0 || o->steps > MOST_MAX_SEQ) {
+        snprintf(why, why_bytes, "--steps goes from 0 to %d", MOST_MAX_SEQ);
         return -1;
     }
-    o->turns = (struct sm_turns){1, {{(size_t)prompt, (size_t)steps}}};
+    o->turns = (struct sm_turns){1, {{STEPS_PROMPT, (size_t)o->steps}}};
     return 0;
 }
 
@@ -43,8 +42,8 @@ static int check_buckets(const char *name, const struct sm_list *list, char *why
 /* --limit peir=5,kl=0.1 */
 static int read_limits(const struct sm_strings *texts, struct verify_limits *l, char *why, size_t why_bytes)
 {
-    static const char *const names[] = {"peir", "mean", "max", "kl", "argmax", NULL};
-    double *const values[] = {&l->peir, &l->mean, &l->max, &l->kl, &l->argmax};
+    static const char *const names[] = {"peir", "mean", "max", "kl", "argmax", "perplexity", NULL};
+    double *const values[] = {&l->peir, &l->mean, &l->max, &l->kl, &l->argmax, &l->perplexity};
     for (size_t i = 0; i < texts->count; i++) {
         const char *one = texts->value[i], *equals = strchr(one, '=');
         char name[16], reason[160];
@@ -53,11 +52,11 @@ static int read_limits(const struct sm_strings *texts, struct verify_limits *l, 
         snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - one) : 0, one);
         if (!equals || sm_parse_choice(name, names, &which, reason, sizeof reason) ||
             sm_parse_number(equals + 1, &value, reason, sizeof reason) || value < 0) {
-            snprintf(
-                why, why_bytes,
-                "--limit takes peir, mean, max, kl and argmax with numbers from 0 on, as in peir=5,kl=0.1; '%.60s' "
-                "is none of these",
-                one);
+            snprintf(why, why_bytes,
+                     "--limit takes peir, mean, max, kl, argmax and perplexity with numbers from 0 on, as in "
+                     "peir=5,kl=0.1; '%.60s' "
+                     "is none of these",
+                     one);
             return -1;
         }
         *values[which] = value;
@@ -69,6 +68,10 @@ static int check(struct verify_options *o, char *why, size_t why_bytes)
 {
     if (o->max_seq < 0 || o->max_seq == 1 || o->max_seq > MOST_MAX_SEQ || o->threads < 1 || o->threads > MOST_THREADS) {
         snprintf(why, why_bytes, "--max-seq goes from 2 to %d and --threads from 1 to %d", MOST_MAX_SEQ, MOST_THREADS);
+        return -1;
+    }
+    if (o->stride < 0 || o->text_most < 0 || o->text_most == 1 || (!o->text && (o->stride || o->text_most))) {
+        snprintf(why, why_bytes, "--stride and --text-most are for --text: numbers from 1 and from 2 on");
         return -1;
     }
     if (o->recipes.count > VERIFY_MOST_RECIPES) {
@@ -92,14 +95,14 @@ static int check(struct verify_options *o, char *why, size_t why_bytes)
 static void standards(struct verify_options *o, char *why, size_t why_bytes)
 {
     *o = (struct verify_options){.cases = SM_CASE_OPTIONS,
-                                 .prompt = NOT_GIVEN,
                                  .steps = NOT_GIVEN,
                                  .token_seed = 1,
                                  .threads = sm_choices_cpus(),
-                                 .limits = {NAN, NAN, NAN, NAN, NAN},
+                                 .limits = {NAN, NAN, NAN, NAN, NAN, NAN},
                                  .synthetic_name = "Q4_0"};
     o->cases.command = "verify";
     sm_parse_strings("f16", &o->kv, NULL, why, why_bytes);
+    sm_parse_strings("scores", &o->scale_in, NULL, why, why_bytes);
     sm_parse_strings("native", &o->recipes, NULL, why, why_bytes);
 }
 
@@ -109,18 +112,20 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
     static const char *const formats[] = {"md", "csv", "json", "jsonl", NULL};
     const char *kv_types[SM_KV_TYPES + 1] = {NULL};
     for (int i = 0; i < SM_KV_TYPES; i++) kv_types[i] = sm_kv_name((enum sm_kv_type)i);
+    const char *places[SM_SCALE_INS + 1] = {NULL};
+    for (int i = 0; i < SM_SCALE_INS; i++) places[i] = sm_scale_in_name((enum sm_scale_in)i);
     standards(o, why, why_bytes);
     const struct sm_argument options[] = {
         {"against", 0, SM_ARGUMENT_STRING, &o->against, NULL, "REFERENCE",
          "float (default), a golden *.safetensors, or another model"},
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST", "recipes to verify (default native)"},
         {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "KV types to verify (default f16)"},
+        {"scale-in", 0, SM_ARGUMENT_STRINGS, &o->scale_in, places, "LIST", "attention scale: scores (default), q, k"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT on the tested side"},
         {"turns", 0, SM_ARGUMENT_STRING, &o->turns_text, NULL, "LIST",
          "PROMPT+GENERATED,... (default " VERIFY_STANDARD_TURNS ", or the golden's)"},
         {"turns-file", 0, SM_ARGUMENT_STRING, &o->turns_file, NULL, "FILE", "the same: two numbers a line, # comments"},
-        {"prompt-len", 0, SM_ARGUMENT_INTEGER, &o->prompt, NULL, "N", "one turn instead: its prompt (default 32),"},
-        {"steps", 0, SM_ARGUMENT_INTEGER, &o->steps, NULL, "N", "and its decode steps (default 16)"},
+        {"steps", 0, SM_ARGUMENT_INTEGER, &o->steps, NULL, "N", "instead: one prompt of 32 tokens and N decode steps"},
         {"max-seq", 0, SM_ARGUMENT_INTEGER, &o->max_seq, NULL, "K", "static context (default: what the turns need)"},
         {"buckets", 0, SM_ARGUMENT_LIST, &o->buckets, NULL, "LIST", "append buckets (default 8,32)"},
         {"prefill-buckets", 0, SM_ARGUMENT_LIST, &o->prefill_buckets, NULL, "LIST", "(default: max_seq alone)"},
@@ -128,12 +133,16 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
         {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE", "prompt tokens as numbers (default: from a seed)"},
         {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
          "of tokens and synthetic weights (default 1)"},
+        {"text", 0, SM_ARGUMENT_STRING, &o->text, NULL, "FILE",
+         "perplexity over a text (*.tokens: numbers), windows of max_seq"},
+        {"stride", 0, SM_ARGUMENT_INTEGER, &o->stride, NULL, "N", "of its windows (default: half of them)"},
+        {"text-most", 0, SM_ARGUMENT_INTEGER, &o->text_most, NULL, "N", "its first N tokens (default: all)"},
         {"same-token", 0, SM_ARGUMENT_FLAG, &o->same_token, NULL, NULL,
          "feed both sides the reference's tokens, not the tested's"},
         {"no-paths", 0, SM_ARGUMENT_FLAG, &o->no_paths, NULL, NULL,
          "skip: chunks = one bucket = decode loop = prefill"},
         {"limit", 0, SM_ARGUMENT_STRINGS, &o->limit_texts, NULL, "LIST",
-         "peir=PERCENT, mean=X, max=X, kl=NATS, argmax=PERCENT"},
+         "peir=%, mean=, max=, kl=nats, argmax=%, perplexity=%"},
         {"threads", 0, SM_ARGUMENT_INTEGER, &o->threads, NULL, "N", "team size (default: all CPUs)"},
         {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT", "of a shape's weights (Q4_0)"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &o->format, formats, "FORMAT", "md (default), csv, json, jsonl"},

@@ -8,7 +8,7 @@
 #include "turns.h"
 #include "verify_limits.h"
 
-#define VERIFY_MOST_RECIPES 8
+#define VERIFY_MOST_RECIPES 16
 #define VERIFY_STANDARD_TURNS "32+12,20+4"
 
 enum verify_format { VERIFY_MD, VERIFY_CSV, VERIFY_JSON, VERIFY_JSONL };
@@ -16,13 +16,15 @@ enum verify_format { VERIFY_MD, VERIFY_CSV, VERIFY_JSON, VERIFY_JSONL };
 struct verify_options {
     struct sm_case_options cases;
     const char *against; /* NULL: float */
-    struct sm_strings kv, recipes, variants, limit_texts;
+    struct sm_strings kv, scale_in, recipes, variants, limit_texts;
     int recipe_index[VERIFY_MOST_RECIPES];
     struct sm_forced_list forced;
     struct sm_list buckets, prefill_buckets; /* count 0: none were asked for */
     int when_full;
     int64_t max_seq; /* 0: as needed */
-    int64_t prompt, steps, token_seed, threads;
+    int64_t steps, token_seed, threads;
+    const char *text;          /* NULL: no perplexity */
+    int64_t stride, text_most; /* 0: half a window; all of it */
     const char *turns_text, *turns_file, *tokens;
     struct sm_turns turns; /* count 0: none were asked for */
     bool same_token, no_paths;

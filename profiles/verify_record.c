@@ -51,8 +51,20 @@ static json_t *paths_json(const struct verify_paths *p)
 
 static json_t *limits_json(const struct verify_limits *l)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "peir_percent", number(l->peir), "mean", number(l->mean), "max",
-                     number(l->max), "kl", number(l->kl), "argmax_percent", number(l->argmax));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "peir_percent", number(l->peir), "mean", number(l->mean), "max",
+                     number(l->max), "kl", number(l->kl), "argmax_percent", number(l->argmax), "perplexity_percent",
+                     number(l->perplexity));
+}
+
+static json_t *text_json(const struct verify_findings *f)
+{
+    const struct sm_perplexity *r = &f->text[0], *t = &f->text[1];
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "file", f->text_name, "tokens",
+                     (json_int_t)t->tokens, "scored", (json_int_t)t->scored, "window", (json_int_t)t->window, "stride",
+                     (json_int_t)t->stride, "reference", number(r->perplexity), "tested", number(t->perplexity),
+                     "rise_percent", number(100 * f->summary.perplexity_rise), "reference_nll", number(r->nll),
+                     "tested_nll", number(t->nll), "reference_error", number(r->error), "tested_error",
+                     number(t->error));
 }
 
 json_t *verify_findings_json(const struct verify_findings *f)
@@ -60,16 +72,17 @@ json_t *verify_findings_json(const struct verify_findings *f)
     const struct verify_summary *s = &f->summary;
     json_t *steps = json_array();
     for (size_t i = 0; i < f->result.count; i++) json_array_append_new(steps, step_json(&f->result.steps[i]));
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o}",
-                          "against", f->against, "fed", f->fed, "verdict", f->verdict[0] ? "outside" : "within", "why",
-                          f->verdict[0] ? f->verdict : NULL, "departs", f->departs[0] ? f->departs : NULL, "calls",
-                          (json_int_t)s->steps, "rows", (json_int_t)s->rows, "agree", (json_int_t)s->agree, "ties",
-                          (json_int_t)s->ties, "peir", number(s->finite ? s->peir : NAN), "mean",
-                          number(s->finite ? s->mean : NAN), "max", number(s->finite ? s->max : NAN), "kl",
-                          number(s->finite ? s->kl : NAN), "worst_step", (json_int_t)s->worst + 1, "limits",
-                          limits_json(&f->limits), "steps", steps);
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:s?, s:s?, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o}",
+                          "against", f->against, "fed", f->fed, "scale_in", f->scale_in, "verdict",
+                          f->verdict[0] ? "outside" : "within", "why", f->verdict[0] ? f->verdict : NULL, "departs",
+                          f->departs[0] ? f->departs : NULL, "calls", (json_int_t)s->steps, "rows", (json_int_t)s->rows,
+                          "agree", (json_int_t)s->agree, "ties", (json_int_t)s->ties, "peir",
+                          number(s->finite ? s->peir : NAN), "mean", number(s->finite ? s->mean : NAN), "max",
+                          number(s->finite ? s->max : NAN), "kl", number(s->finite ? s->kl : NAN), "worst_step",
+                          (json_int_t)s->worst + 1, "limits", limits_json(&f->limits), "steps", steps);
     if (f->layers.all.rows) json_object_set_new(o, "full", difference_json(&f->layers.all));
     if (f->layers.count) json_object_set_new(o, "layers", layers_json(&f->layers));
+    if (f->text[1].scored) json_object_set_new(o, "perplexity", text_json(f));
     if (f->paths.tokens) json_object_set_new(o, "paths", paths_json(&f->paths));
     return o;
 }

@@ -121,6 +121,7 @@ int verify_run(const struct verify_setup *setup, struct verify_result *result, c
     }
     if (!sm_session_create(&p.tested, setup->tested, &options, why, why_bytes)) {
         options.kv = SM_KV_F32;
+        options.kv_scales = NULL;
         options.prefill_bucket_count = options.append_bucket_count = 0;
         if (!setup->reference || !sm_session_create(&p.reference, setup->reference, &options, why, why_bytes))
             outcome = walk(&p, why, why_bytes);

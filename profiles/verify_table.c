@@ -47,17 +47,19 @@ static double ways_peir(const json_t *quality)
 
 static void print_md_summary(const json_t *record, FILE *out)
 {
-    const json_t *q = json_object_get(record, "quality");
-    char cell[7][32], agree[48];
+    const json_t *q = json_object_get(record, "quality"), *text_of = json_object_get(q, "perplexity");
+    char cell[9][32], agree[48];
     snprintf(agree, sizeof agree, "%.0f/%.0f", number(q, "agree"), number(q, "rows"));
-    fprintf(out, "| %-9s | %-3s | %5s | %9s | %9s | %9s | %9s | %9s | %9s | %9s | %-7s |\n", text(record, "recipe"),
-            text(record, "kv_type"), shown(cell[0], sizeof *cell, "%.0f", number(q, "calls")),
-            shown(cell[1], sizeof *cell, "%.4g", 100 * number(q, "peir")),
-            shown(cell[2], sizeof *cell, "%.3g", number(q, "mean")),
-            shown(cell[3], sizeof *cell, "%.3g", number(q, "max")),
-            shown(cell[4], sizeof *cell, "%.3g", number(q, "kl")), agree,
-            shown(cell[5], sizeof *cell, "%.2g", 100 * ways_peir(q)),
-            shown(cell[6], sizeof *cell, "%.2f", decode_ms(record)), text(q, "verdict"));
+    fprintf(out, "| %-9s | %-6s | %-3s | %8s | %8s | %8s | %8s | %7s | %8s | %8s | %8s | %9s | %-7s |\n",
+            text(record, "recipe"), text(q, "scale_in"), text(record, "kv_type"),
+            shown(cell[0], sizeof *cell, "%.4g", 100 * number(q, "peir")),
+            shown(cell[1], sizeof *cell, "%.3g", number(q, "mean")),
+            shown(cell[2], sizeof *cell, "%.3g", number(q, "max")),
+            shown(cell[3], sizeof *cell, "%.3g", number(q, "kl")), agree,
+            shown(cell[4], sizeof *cell, "%.2g", 100 * ways_peir(q)),
+            shown(cell[5], sizeof *cell, "%.3f", number(text_of, "tested")),
+            shown(cell[6], sizeof *cell, "%+.2f", number(text_of, "rise_percent")),
+            shown(cell[7], sizeof *cell, "%.2f", decode_ms(record)), text(q, "verdict"));
 }
 
 static void print_md_step(size_t i, const char *turn, const char *phase, const json_t *s, FILE *out)
@@ -130,6 +132,17 @@ static void print_md_layers(const json_t *record, int table, FILE *out)
     }
 }
 
+static void print_md_text(const json_t *t, FILE *out)
+{
+    if (!t) return;
+    fprintf(
+        out,
+        "\nppl: perplexity of %.0f tokens of %s in windows of %.0f, stride %.0f; the reference's is %.3f (mean -ln p "
+        "%.4f, standard error %.4f).\n",
+        number(t, "scored"), text(t, "file"), number(t, "window"), number(t, "stride"), number(t, "reference"),
+        number(t, "reference_nll"), number(t, "reference_error"));
+}
+
 static void print_md(const json_t *records, FILE *out)
 {
     size_t i;
@@ -140,19 +153,23 @@ static void print_md(const json_t *records, FILE *out)
             "PEIR = max|reference - tested| / (max - min of the reference): the reference gives the interval.\n"
             "ways: the same tokens in chunks, in one bucket, decoded and prefilled; their worst PEIR from the decode "
             "loop.\n\n"
-            "| recipe    | kv  | calls |    PEIR %% |      mean |       max |  KL, nats |    argmax | decode ms | "
-            "verdict |\n"
-            "|-----------|-----|------:|----------:|----------:|----------:|----------:|----------:|----------:|-------"
-            "--|\n",
+            "| recipe    | scale  | kv  |   PEIR %% |     mean |      max | KL, nats |  argmax |   ways %% |      ppl "
+            "|    ppl %% | "
+            "decode ms | verdict |\n"
+            "|-----------|--------|-----|---------:|---------:|---------:|---------:|--------:|---------:|---------:|--"
+            "-------:|-"
+            "---------:|---------|\n",
             text(json_object_get(first, "model"), "name"), text(q, "against"), number(first, "max_seq"),
             text(q, "fed"));
     json_array_foreach(records, i, r) print_md_summary(r, out);
+    print_md_text(json_object_get(q, "perplexity"), out);
     json_array_foreach(records, i, r)
     {
         const json_t *quality = json_object_get(r, "quality");
         const int alone = json_array_size(records) == 1, outside = strcmp(text(quality, "verdict"), "within") != 0;
         if (outside)
-            fprintf(out, "\noutside: %s, kv %s: %s.\n", text(r, "recipe"), text(r, "kv_type"), text(quality, "why"));
+            fprintf(out, "\noutside: %s, scale in %s, kv %s: %s.\n", text(r, "recipe"), text(quality, "scale_in"),
+                    text(r, "kv_type"), text(quality, "why"));
         if (alone) print_md_steps(r, out);
         if (alone) print_md_paths(r, out);
         if (outside) print_md_layers(r, alone, out);
@@ -167,9 +184,9 @@ static void print_csv(const json_t *record, FILE *out)
     size_t i;
     json_array_foreach(json_object_get(q, "steps"), i, s)
     {
-        fprintf(out, "\"%s\",\"%s\",%.0f,\"%s\",%zu,%.0f,%s,%.0f,%.0f,\"%s\"", text(record, "recipe"),
-                text(record, "kv_type"), number(record, "max_seq"), text(q, "verdict"), i + 1, number(s, "turn"),
-                text(s, "phase"), number(s, "past"), number(s, "tokens"), text(s, "shapes"));
+        fprintf(out, "\"%s\",\"%s\",\"%s\",%.0f,\"%s\",%zu,%.0f,%s,%.0f,%.0f,\"%s\"", text(record, "recipe"),
+                text(q, "scale_in"), text(record, "kv_type"), number(record, "max_seq"), text(q, "verdict"), i + 1,
+                number(s, "turn"), text(s, "phase"), number(s, "past"), number(s, "tokens"), text(s, "shapes"));
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             char cell[32];
             fprintf(out, ",%s", shown(cell, sizeof cell, "%.9g", number(s, keys[k])));
@@ -200,7 +217,8 @@ void verify_table_print(const json_t *records, enum verify_format format, FILE *
         return;
     }
     if (format == VERIFY_CSV)
-        fputs("recipe,kv_type,max_seq,verdict,step,turn,phase,past,tokens,shapes,peir,mean,max,kl,margin,rows,agree,"
+        fputs("recipe,scale_in,kv_type,max_seq,verdict,step,turn,phase,past,tokens,shapes,peir,mean,max,kl,margin,rows,"
+              "agree,"
               "reference_argmax,tested_argmax,ns\n",
               out);
     json_array_foreach(records, i, r)

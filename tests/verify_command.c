@@ -105,7 +105,7 @@ static void damage_is_found_in_its_layer(void **unused)
     for (size_t i = 0; i < sizeof planted / sizeof *planted; i++) {
         damage(planted[i].layer, planted[i].which);
         expect("damaged.gguf --recipe float --kv f32 --against " GOLDEN, 1, planted[i].says);
-        assert_non_null(strstr(said, "outside: float, kv f32: the PEIR of step"));
+        assert_non_null(strstr(said, "outside: float, scale in scores, kv f32: the PEIR of step"));
         /* and against the whole model, whose layers are run beside it */
         expect("damaged.gguf --recipe float --kv f32 --no-paths --turns 6+3 --against " GGUF, 1, planted[i].says);
     }
@@ -118,7 +118,7 @@ static void damage_is_found_in_its_layer(void **unused)
 static void recipes_are_judged_by_their_limits(void **unused)
 {
     (void)unused;
-    expect(Q4 " --recipe native,float --kv f32,f16,i8", 0, "| native    | i8 ");
+    expect(Q4 " --recipe native,float --kv f32,f16,i8", 0, "| native    | scores | i8 ");
     expect(Q4 " --limit peir=0.5", 1, "more than 0.5 %");
     assert_non_null(strstr(said, "hidden states of a prefill"));
     expect(Q4 " --limit kl=0", 1, "KL divergence");
@@ -128,6 +128,46 @@ static void recipes_are_judged_by_their_limits(void **unused)
            "fed the reference side's tokens");
     assert_non_null(strstr(said, "| prefill |     0 |      5 | 8 "));
     assert_non_null(strstr(said, "| append  |     8 |     40 | 16x3 "));
+}
+
+static void a_text_is_read_by_both_sides(void **unused)
+{
+    (void)unused;
+    char tokens[4096];
+    size_t used = 0;
+    for (unsigned i = 0; i < 200; i++)
+        used += (size_t)snprintf(tokens + used, sizeof tokens - used, "%u ", (i * i * 7 + i) % 160);
+    write_file("text.tokens", tokens, used);
+    expect(Q4 " --recipe native --kv f32,i16 --scale-in scores,k --max-seq 96 --text text.tokens --text-most 150", 0,
+           "ppl: perplexity of 149 tokens of text.tokens in windows of 95, stride 47");
+    assert_non_null(strstr(said, "| native    | k      | i16 |"));
+    json_error_t error;
+    FILE *f = fopen("r/verify.jsonl", "r");
+    assert_non_null(f);
+    double tested[4], reference = 0;
+    for (int i = 0; i < 4; i++) { /* one record a line */
+        json_t *record = json_loadf(f, JSON_DISABLE_EOF_CHECK, &error);
+        const json_t *p = json_object_get(json_object_get(record, "quality"), "perplexity");
+        assert_int_equal(json_integer_value(json_object_get(p, "scored")), 149);
+        tested[i] = json_number_value(json_object_get(p, "tested"));
+        if (i) assert_true(json_number_value(json_object_get(p, "reference")) == reference);
+        reference = json_number_value(json_object_get(p, "reference"));
+        assert_true(tested[i] > 1 && reference > 1 && tested[i] < 1.1 * reference && tested[i] > 0.9 * reference);
+        assert_true(tested[i] != reference);
+        json_decref(record);
+    }
+    fclose(f);
+    expect(Q4 " --text text.tokens --limit perplexity=0,peir=100,kl=100,argmax=0 --recipe native --kv i8 --max-seq 96",
+           tested[0] > reference ? 1 : 0, "ppl: perplexity of 199 tokens");
+    expect(GGUF " --recipe float --kv f32 --text text.tokens --max-seq 96 --stride 63", 0, "stride 63");
+    assert_non_null(strstr(said, "|    +0.00 |"));
+}
+
+static void int16_recipes_are_calibrated(void **unused)
+{
+    (void)unused;
+    expect(GGUF " --recipe w8c-a16,w8c-a8 --kv i16,f32 --limit peir=8,kl=0.02,argmax=0", 0,
+           "| w8c-a16   | scores | i16 |");
 }
 
 static void resuming_keeps_the_verdict(void **unused)
@@ -167,12 +207,21 @@ static void bad_input_is_one_sentence_and_exit_2(void **unused)
         {Q4 " --buckets 0", "--buckets"},
         {Q4 " --limit peir", "--limit"},
         {Q4 " --threads 0", "--threads"},
+        {Q4 " --text nowhere", "nowhere"},
+        {Q4 " --text few.tokens --against " GOLDEN, "list of logits"},
+        {Q4 " --text one.tokens", "needs 2"},
+        {Q4 " --text few.tokens --stride 999", "999"},
+        {Q4 " --stride 3", "--stride"},
+        {"smollm2-135m --text few", "no tokenizer"},
+        {Q4 " --scale-in v", "scale-in"},
         {Q4 " --tokens few", "holds 3 tokens"},
         {Q4 " --tokens few --against " GOLDEN, "brings its own"},
         {Q4 " --turns 50+1 --against " GOLDEN, "only 47"},
         {Q4 " --variant rope=none", "no variant"},
     };
     write_file("few", "1 2 3", 5);
+    write_file("few.tokens", "1 2 3", 5);
+    write_file("one.tokens", "7", 1);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         expect(bad[i].arguments, 2, bad[i].says);
         const char *line = strstr(said, "slotmark verify: ");
@@ -288,7 +337,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_right_model_is_within_its_golden),   cmocka_unit_test(damage_is_found_in_its_layer),
-        cmocka_unit_test(recipes_are_judged_by_their_limits),   cmocka_unit_test(resuming_keeps_the_verdict),
+        cmocka_unit_test(recipes_are_judged_by_their_limits),   cmocka_unit_test(a_text_is_read_by_both_sides),
+        cmocka_unit_test(int16_recipes_are_calibrated),         cmocka_unit_test(resuming_keeps_the_verdict),
         cmocka_unit_test(bad_input_is_one_sentence_and_exit_2), cmocka_unit_test(hostile_references_get_a_sentence),
         cmocka_unit_test(damaged_references_never_crash),       cmocka_unit_test(help_fits_a_screen),
     };

@@ -94,7 +94,7 @@ static void what_is_not_finite_is_said(void **unused)
         struct sm_difference d;
         struct verify_summary s;
         char text[256];
-        const struct verify_limits limits = {NAN, NAN, NAN, NAN, NAN};
+        const struct verify_limits limits = {NAN, NAN, NAN, NAN, NAN, NAN};
         sm_difference_measure(reference, bad[i], 1, 3, &d);
         assert_false(d.finite);
         assert_true(isnan(d.peir) && isnan(d.kl) && isnan(d.max));
@@ -116,17 +116,19 @@ static void each_limit_counts(void **unused)
     sm_difference_measure(reference, tested, 1, 4, &d);
     verify_summary_begin(&s);
     verify_summary_add(&s, &d);
+    s.perplexity_rise = 0.05;
     const struct {
         struct verify_limits limits;
         const char *says; /* NULL: within */
     } cases[] = {
-        {{NAN, NAN, NAN, NAN, NAN}, NULL},
-        {{51, 1, 3, 5, 0}, NULL},
-        {{49, NAN, NAN, NAN, NAN}, "the PEIR of step 1 is 50 %"},
-        {{NAN, 0.5, NAN, NAN, NAN}, "on average"},
-        {{NAN, NAN, 1.9, NAN, NAN}, "off by 2"},
-        {{NAN, NAN, NAN, 0.01, NAN}, "KL"},
-        {{NAN, NAN, NAN, NAN, 1}, "greatest logit agrees in 0 %"},
+        {{NAN, NAN, NAN, NAN, NAN, NAN}, NULL},
+        {{51, 1, 3, 5, 0, 6}, NULL},
+        {{49, NAN, NAN, NAN, NAN, NAN}, "the PEIR of step 1 is 50 %"},
+        {{NAN, 0.5, NAN, NAN, NAN, NAN}, "on average"},
+        {{NAN, NAN, 1.9, NAN, NAN, NAN}, "off by 2"},
+        {{NAN, NAN, NAN, 0.01, NAN, NAN}, "KL"},
+        {{NAN, NAN, NAN, NAN, 1, NAN}, "greatest logit agrees in 0 %"},
+        {{NAN, NAN, NAN, NAN, NAN, 4}, "the perplexity rises by 5 %"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const char *verdict = verify_verdict(&s, &cases[i].limits, text, sizeof text);
