@@ -16,6 +16,7 @@
  *   model             {"name","file","bytes","sha256","arch","parameters","synthetic","formats",
  *                     "conversions":[{"from","to","tensors","relative_rms","max_error"}]}
  *   recipe            "float" or "native"; phase "prefill", "append" or "decode"
+ *   scale_in          of a model's run: where the attention scale is applied: "scores", or folded into "q" or "k"
  *   max_seq bucket kv_type n_prompt n_gen n_depth padding_side
  *   unit              "ns"; samples [per call or per token, raw]; iterations [calls in each sample]
  *   token_ns          [every decoded token, in order]

@@ -19,7 +19,7 @@ const struct sm_record_key sm_record_keys[] = {
     {"ops", 'n'},          {"ops_unit", 's'},  {"bytes", 'n'},    {"footprint", 'n'},       {"error", 'n'},
     {"error_after", 'n'},  {"steps", 'a'},     {"memory", 'o'},   {"load_s", 'n'},          {"pack_s", 'n'},
     {"counters", 'a'},     {"witnesses", 'o'}, {"ceilings", 'o'}, {"binding_ceiling", 's'}, {"build", 'o'},
-    {"machine", 'o'},      {"turn", 'o'},      {"quality", 'o'},
+    {"machine", 'o'},      {"scale_in", 's'},  {"turn", 'o'},     {"quality", 'o'},
 };
 const size_t sm_record_key_count = sizeof sm_record_keys / sizeof *sm_record_keys;
 

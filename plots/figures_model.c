@@ -29,8 +29,8 @@ static void keep_one_model(struct sm_slice *slice)
         if (!strcmp(sm_json_text(sm_json_part(slice->at[i]->json, "model"), "name"), name))
             slice->at[kept++] = slice->at[i];
     slice->count = kept;
-    static const char *const keys[] = {"recipe", "kv_type"};
-    for (size_t k = 0; k < 2; k++) {
+    static const char *const keys[] = {"recipe", "kv_type", "scale_in"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         const char *texts[SM_SLICE_NAMES], *most = NULL;
         size_t most_count = 0;
         const size_t n = sm_slice_texts(slice, keys[k], texts);

@@ -22,8 +22,8 @@
 struct run {
     struct profile_options options;
     struct sm_source source;
-    struct sm_weights *weights[SM_RECIPES_MOST]; /* by recipe, made when first needed */
-    struct sm_tokenizer *tokenizer;              /* when text is read or shown, else NULL */
+    struct sm_weights *weights[SM_RECIPES_MOST][SM_SCALE_INS]; /* by recipe, made when first needed */
+    struct sm_tokenizer *tokenizer;                            /* when text is read or shown, else NULL */
     int32_t *tokens;
     size_t token_count; /* of the file or text; 0: seeded, enough for every prompt */
     struct trial_case {
@@ -42,12 +42,14 @@ static bool not_interrupted(void)
     return sm_cases_interrupted();
 }
 
-static struct sm_weights *weights_for(struct run *run, int recipe, char *why, size_t why_bytes)
+static struct sm_weights *weights_for(struct run *run, int recipe, enum sm_scale_in in, char *why, size_t why_bytes)
 {
-    struct sm_weights **w = &run->weights[recipe];
+    struct sm_weights **w = &run->weights[recipe][in];
     if (*w) return *w;
-    const struct sm_choice choice = {
-        .features = sm_cpu_features(), .forced = run->options.forced.list, .forced_count = run->options.forced.count};
+    const struct sm_choice choice = {.features = sm_cpu_features(),
+                                     .forced = run->options.forced.list,
+                                     .forced_count = run->options.forced.count,
+                                     .scale_in = in};
     const uint64_t begin = sm_clock_ns();
     if (sm_weights_create(w, run->source.model, sm_recipe_name((size_t)recipe), &choice, why, why_bytes)) return NULL;
     (*w)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;
@@ -108,7 +110,7 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
         sm_case_result(results, record);
         return SM_CASE_DONE;
     }
-    const struct sm_weights *weights = weights_for(run, tc->recipe, why, why_bytes);
+    const struct sm_weights *weights = weights_for(run, tc->recipe, tc->trial.scale_in, why, why_bytes);
     if (!weights) return SM_CASE_BROKEN;
     if (tc->session.turns) return run_session(run, tc, weights, c->id, results, why, why_bytes);
     tc->trial.generated = malloc((tc->trial.gen + 1) * sizeof *tc->trial.generated);
@@ -162,7 +164,7 @@ static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_tr
 {
     struct trial_case *tc = &run->trials[run->trial_count++];
     const struct sm_model_shape *shape = &run->source.model->shape;
-    char id[1024], what[512];
+    char id[1024], what[512], place[32] = ""; /* cases of old result files have none */
     *tc = (struct trial_case){.trial = *trial, .recipe = recipe};
     if (run->options.turns.count) {
         set_session(run, tc);
@@ -170,8 +172,10 @@ static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_tr
     } else {
         snprintf(what, sizeof what, "prompt=%zu,gen=%zu", trial->prompt, trial->gen);
     }
-    snprintf(id, sizeof id, "%s/%s/max_seq=%zu,kv=%s,%s/t%zu", run->source.name, sm_recipe_name((size_t)recipe),
-             trial->max_seq, sm_kv_name(trial->kv), what, trial->threads);
+    if (trial->scale_in != SM_SCALE_IN_SCORES)
+        snprintf(place, sizeof place, "scale_in=%s,", sm_scale_in_name(trial->scale_in));
+    snprintf(id, sizeof id, "%s/%s/max_seq=%zu,kv=%s,%s%s/t%zu", run->source.name, sm_recipe_name((size_t)recipe),
+             trial->max_seq, sm_kv_name(trial->kv), place, what, trial->threads);
     const double seconds = tc->session.turns ? sm_turns_trial_estimate(&tc->session, shape, speed)
                                              : sm_trial_estimate(&tc->trial, shape, speed);
     return sm_cases_add(cases, id, "profile", seconds, tc);
@@ -181,22 +185,25 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
 {
     const struct profile_options *o = &run->options;
     const size_t prompts = run->token_count || !o->prompt.count ? 1 : o->prompt.count;
-    const size_t most = o->recipes.count * o->max_seq.count * o->kv.count * o->threads.count * prompts;
+    const size_t most =
+        o->recipes.count * o->max_seq.count * o->kv.count * o->scale_in.count * o->threads.count * prompts;
     run->trials = calloc(most, sizeof *run->trials);
     if (!run->trials) {
         snprintf(why, why_bytes, "there is no memory for %zu trials", most);
         return -1;
     }
     struct sm_trial_speed speed[PROFILE_MOST_RECIPES];
+    enum sm_scale_in first = SM_SCALE_IN_SCORES;
+    sm_scale_in_named(o->scale_in.value[0], &first);
     for (size_t r = 0; r < o->recipes.count; r++) {
-        const struct sm_weights *weights = weights_for(run, o->recipe_index[r], why, why_bytes);
+        const struct sm_weights *weights = weights_for(run, o->recipe_index[r], first, why, why_bytes);
         if (!weights || sm_trial_probe(weights, &speed[r], why, why_bytes)) return -1;
     }
     for (size_t i = 0; i < most; i++) {
         size_t rest = i;
         const size_t p = rest % prompts, t = (rest /= prompts) % o->threads.count,
-                     k = (rest /= o->threads.count) % o->kv.count, m = (rest /= o->kv.count) % o->max_seq.count,
-                     r = rest / o->max_seq.count;
+                     s = (rest /= o->threads.count) % o->scale_in.count, k = (rest /= o->scale_in.count) % o->kv.count,
+                     m = (rest /= o->kv.count) % o->max_seq.count, r = rest / o->max_seq.count;
         struct sm_trial trial = {.max_seq = (size_t)o->max_seq.value[m],
                                  .gen = (size_t)o->gen,
                                  .reps = (size_t)o->reps,
@@ -212,6 +219,7 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
         if (cut && trial.prompt < trial.max_seq && trial.prompt + trial.gen > trial.max_seq - 1)
             trial.gen = trial.max_seq - 1 - trial.prompt;
         sm_kv_named(o->kv.value[k], &trial.kv);
+        sm_scale_in_named(o->scale_in.value[s], &trial.scale_in);
         if (add_trial(run, cases, &trial, o->recipe_index[r], &speed[r])) {
             snprintf(why, why_bytes, "a trial is asked for twice (max_seq %zu, %zu threads)", trial.max_seq,
                      trial.threads);
@@ -362,7 +370,8 @@ int profile_main(int argc, char **argv)
     default: code = run_profile(run, model, why, sizeof why);
     }
     if (code == 2) fprintf(stderr, "slotmark profile: %s\n", why);
-    for (size_t i = 0; i < sizeof run->weights / sizeof *run->weights; i++) sm_weights_destroy(run->weights[i]);
+    for (size_t i = 0; i < SM_RECIPES_MOST; i++)
+        for (size_t in = 0; in < SM_SCALE_INS; in++) sm_weights_destroy(run->weights[i][in]);
     for (size_t i = 0; i < run->counted_count; i++) sm_counted_destroy(run->counted[i]);
     sm_tokenizer_close(run->tokenizer);
     sm_source_close(&run->source);

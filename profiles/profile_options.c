@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cache.h"
+
 #include "bucket.h"
 #include "rows.h"
 
@@ -102,7 +104,7 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
 enum sm_arguments_result profile_options_parse(struct profile_options *o, int argc, char **argv, const char **model,
                                                char *why, size_t why_bytes)
 {
-    static const char *const kv_types[] = {"f32", "f16", "i8", NULL};
+    const char *kv_types[SM_KV_TYPES + 1] = {NULL}, *places[SM_SCALE_INS + 1] = {NULL};
     static const char *const policies[] = {"smaller", "decode", "refuse", NULL};
     static const char *const sides[] = {"right", "left", NULL};
     const int64_t cpus = sm_choices_cpus();
@@ -115,7 +117,10 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
                                   .synthetic_name = "Q4_0"};
     o->cases.command = "profile";
     if (cpus > 1) o->threads.value[o->threads.count++] = cpus;
+    for (int i = 0; i < SM_KV_TYPES; i++) kv_types[i] = sm_kv_name((enum sm_kv_type)i);
+    for (int i = 0; i < SM_SCALE_INS; i++) places[i] = sm_scale_in_name((enum sm_scale_in)i);
     sm_parse_strings("f16", &o->kv, kv_types, why, why_bytes);
+    sm_parse_strings("scores", &o->scale_in, places, why, why_bytes);
     sm_parse_strings("native", &o->recipes, NULL, why, why_bytes);
     sm_parse_strings("core,software", &o->counters, NULL, why, why_bytes);
     const struct sm_argument options[] = {
@@ -132,7 +137,9 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
          "prefill buckets of a session (default: max_seq)"},
         {"when-full", 0, SM_ARGUMENT_CHOICE, &o->when_full, policies, "POLICY",
          "no bucket fits: smaller (default), decode, refuse"},
-        {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "types of the KV cache: f32, f16 (default), i8"},
+        {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "types of the KV cache: f32, f16 (default), i8, i16"},
+        {"scale-in", 0, SM_ARGUMENT_STRINGS, &o->scale_in, places, "LIST",
+         "attention scale on scores (default), or folded into q, k"},
         {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: 1 and all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",
          "native (default), float, w4c-a8, w4c-a16, ...: see the README"},

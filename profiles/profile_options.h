@@ -13,7 +13,7 @@
 struct profile_options {
     struct sm_case_options cases;
     struct sm_list max_seq, prompt, threads; /* prompt empty: half of max_seq, at most 512 */
-    struct sm_strings kv, recipes, variants, counters;
+    struct sm_strings kv, scale_in, recipes, variants, counters;
     int recipe_index[PROFILE_MOST_RECIPES];
     int64_t gen, reps, token_seed;
     bool gen_standard; /* gen was not given, and may be cut to fit */

@@ -33,6 +33,14 @@ static const char *text(const json_t *object, const char *key)
     return s ? s : "";
 }
 
+const char *sm_rows_recipe(const json_t *record, char *out, size_t bytes)
+{
+    const char *in = text(record, "scale_in");
+    const bool folded = *in && strcmp(in, "scores");
+    snprintf(out, bytes, "%s%s%s", text(record, "recipe"), folded ? ", scale in " : "", folded ? in : "");
+    return out;
+}
+
 static void summarise_numbers(const json_t *array, struct sm_summary *summary)
 {
     const size_t n = json_array_size(array);
@@ -107,6 +115,8 @@ static json_t *row_json(const struct row *row)
     json_object_set_new(o, "stddev_ts", json_number_or_null(row->rate.deviation));
     json_object_set(o, "synthetic", json_object_get(model, "synthetic"));
     json_object_set(o, "recipe", json_object_get(r, "recipe"));
+    json_object_set_new(o, "scale_in",
+                        json_object_get(r, "scale_in") ? json_incref(json_object_get(r, "scale_in")) : json_null());
     json_object_set(o, "phase", json_object_get(r, "phase"));
     json_object_set(o, "max_seq", json_object_get(r, "max_seq"));
     json_object_set_new(o, "padded_ts", json_number_or_null(row->padded / row->tokens * row->rate.mean));
@@ -226,7 +236,7 @@ static void print_md_columns(FILE *out)
 
 static void print_md_row(const struct row *row, FILE *out)
 {
-    char test[32], rate[32], tail[2][16] = {"", ""};
+    char recipe[64], test[32], rate[32], tail[2][16] = {"", ""};
     const int decode = !strcmp(row->phase, "decode");
     snprintf(test, sizeof test, decode ? "tg%.0f @ %.0f" : "pp%.0f",
              decode ? number(row->record, "n_gen") : row->tokens, number(row->record, "n_depth"));
@@ -242,9 +252,9 @@ static void print_md_row(const struct row *row, FILE *out)
         snprintf(limit, sizeof limit, "%3.0f %s", 100 * limit_share(row), text(row->record, "binding_ceiling"));
     const int wide = strstr(rate, "±") != NULL; /* two bytes, one column */
     fprintf(out, "| %-6s | %-3s | %7.0f | %7.0f | %-12s | %*s | %10.1f | %10.2f | %6s | %6s | %-13s |\n",
-            text(row->record, "recipe"), text(row->record, "kv_type"), number(row->record, "max_seq"),
-            number(row->record, "threads"), test, 13 + wide, rate, row->padded / row->tokens * row->rate.mean,
-            each->median * 1e-6, tail[0], tail[1], limit);
+            sm_rows_recipe(row->record, recipe, sizeof recipe), text(row->record, "kv_type"),
+            number(row->record, "max_seq"), number(row->record, "threads"), test, 13 + wide, rate,
+            row->padded / row->tokens * row->rate.mean, each->median * 1e-6, tail[0], tail[1], limit);
 }
 
 /* Counters with a value, and of the others the state and how many share it. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rows.h"
 #include "stats.h"
 
 static double number(const json_t *object, const char *key)
@@ -117,9 +118,11 @@ static void print_list(const char *name, const json_t *buckets, const char *none
 static void print_session(json_t *const *list, size_t count, const json_t *first, FILE *out)
 {
     const json_t *turn = json_object_get(first, "turn");
+    char recipe[64];
     const double of = number(turn, "of");
     fprintf(out, "\nSession of turns %s (recipe %s, kv %s, max_seq %.0f, %.0f threads;", text(turn, "turns"),
-            text(first, "recipe"), text(first, "kv_type"), number(first, "max_seq"), number(first, "threads"));
+            sm_rows_recipe(first, recipe, sizeof recipe), text(first, "kv_type"), number(first, "max_seq"),
+            number(first, "threads"));
     print_list(" prefill buckets", json_object_get(turn, "prefill_buckets"), "max_seq", out);
     print_list("; append buckets", json_object_get(turn, "append_buckets"), "none", out);
     fprintf(

@@ -15,6 +15,7 @@
 struct sm_trial {
     size_t max_seq, prompt, gen, reps;
     enum sm_kv_type kv;
+    enum sm_scale_in scale_in; /* of the weights that it runs on */
     size_t threads;
     enum sm_padding padding;
     const int32_t *tokens;             /* [prompt] */

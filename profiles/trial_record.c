@@ -71,6 +71,7 @@ void sm_trial_label(struct sm_record *record, const struct sm_trial *t, const st
     sm_record_set_string(record, "recipe", recipe);
     sm_record_set_integer(record, "max_seq", (int64_t)t->max_seq);
     sm_record_set_string(record, "kv_type", sm_kv_name(t->kv));
+    sm_record_set_string(record, "scale_in", sm_scale_in_name(t->scale_in));
     sm_record_set_integer(record, "n_prompt", (int64_t)t->prompt);
     sm_record_set_integer(record, "n_gen", (int64_t)t->gen);
     sm_record_set_string(record, "padding_side", t->padding == SM_PAD_LEFT ? "left" : "right");
@@ -85,6 +86,7 @@ void sm_trial_describe(struct sm_record *record, const struct sm_trial *t, const
     const int decode = phase == SM_PHASE_DECODE;
     const double kv_bytes = (double)(sm_shape_kv_elements(&source->model->shape) * sm_kv_element_bytes(t->kv));
     sm_trial_label(record, t, source, weights->recipe);
+    sm_record_set_string(record, "scale_in", sm_scale_in_name(weights->choice.scale_in)); /* not what was asked for */
     sm_record_set_string(record, "phase", sm_phase_name(phase));
     sm_record_set_integer(record, "bucket", decode ? 1 : (int64_t)t->max_seq);
     sm_record_set_integer(record, "n_prompt", decode ? 0 : (int64_t)t->prompt);
