@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sentence.h"
+
 /* What a file may hold at most. Real ones hold fewer than 100 values and a few thousand tensors. */
 #define MAX_VALUES 65536
 #define MAX_TENSORS 65536
@@ -25,13 +27,10 @@ static int refuse(const struct reader *r, const char *format, ...) __attribute__
 
 static int refuse(const struct reader *r, const char *format, ...)
 {
-    const int n = snprintf(r->why, r->why_bytes, "reading %s: ", r->where);
-    if (n >= 0 && (size_t)n < r->why_bytes) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(r->why + n, r->why_bytes - (size_t)n, format, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, format);
+    (void)sm_sentence(r->why, r->why_bytes, "reading", r->where, format, args);
+    va_end(args);
     return -1;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hf_reader.h"
+#include "sentence.h"
 
 #define DEFAULT_GLOBAL_HEAD_DIM 512 /* the one size a Gemma 4 config may leave out; its tensors confirm it */
 
@@ -39,11 +40,9 @@ void hf_fail(struct hf_reader *r, const char *format, ...)
 {
     if (r->failed) return;
     r->failed = true;
-    const int n = snprintf(r->why, r->why_bytes, "reading %s: ", r->where);
-    if (n < 0 || (size_t)n >= r->why_bytes) return;
     va_list args;
     va_start(args, format);
-    vsnprintf(r->why + n, r->why_bytes - (size_t)n, format, args);
+    (void)sm_sentence(r->why, r->why_bytes, "reading", r->where, format, args);
     va_end(args);
 }
 
@@ -153,7 +152,7 @@ static void read_model(struct hf_reader *r, const struct family *f, struct sm_hf
     s->vocab = hf_size(r, r->text, "vocab_size");
     s->context = hf_size(r, r->text, "max_position_embeddings");
     s->eps = (float)hf_number(r, r->text, "rms_norm_eps");
-    s->final_softcap = softcap_of(r, "final_logit_softcapping", f->needs_softcap);
+    s->final_softcap = f->gemma ? softcap_of(r, "final_logit_softcapping", f->needs_softcap) : 0;
     s->embedding_scale = f->gemma ? (float)sqrt((double)s->hidden) : 1;
     s->activation = f->gemma ? SM_ACTIVATION_GELU : SM_ACTIVATION_SILU;
     s->qk_norm = f->qk_norm;

@@ -5,17 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sentence.h"
+
 #define NAME_BYTES 160
 
 int hf_refuse(const struct hf_loader *l, const char *format, ...)
 {
-    const int n = snprintf(l->why, l->why_bytes, "loading %s: ", l->where);
-    if (n >= 0 && (size_t)n < l->why_bytes) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(l->why + n, l->why_bytes - (size_t)n, format, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, format);
+    (void)sm_sentence(l->why, l->why_bytes, "loading", l->where, format, args);
+    va_end(args);
     return -1;
 }
 

@@ -7,16 +7,14 @@
 #include "map_file.h"
 #include "model_gguf.h"
 #include "model_open.h"
+#include "sentence.h"
 
 int gguf_refuse(const struct gguf_loader *l, const char *format, ...)
 {
-    const int n = snprintf(l->why, l->why_bytes, "loading %s: ", l->where);
-    if (n >= 0 && (size_t)n < l->why_bytes) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(l->why + n, l->why_bytes - (size_t)n, format, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, format);
+    (void)sm_sentence(l->why, l->why_bytes, "loading", l->where, format, args);
+    va_end(args);
     return -1;
 }
 

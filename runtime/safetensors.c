@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "map_file.h"
+#include "sentence.h"
 
 #define PREFIX sizeof(uint64_t)
 #define MAX_HEADER 100000000 /* as the reference implementation has it */
@@ -40,13 +41,10 @@ static int refuse(const struct reader *r, const char *format, ...) __attribute__
 
 static int refuse(const struct reader *r, const char *format, ...)
 {
-    const int n = snprintf(r->why, r->why_bytes, "reading %s: ", r->where);
-    if (n >= 0 && (size_t)n < r->why_bytes) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(r->why + n, r->why_bytes - (size_t)n, format, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, format);
+    (void)sm_sentence(r->why, r->why_bytes, "reading", r->where, format, args);
+    va_end(args);
     return -1;
 }
 

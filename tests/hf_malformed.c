@@ -114,6 +114,7 @@ static void test_headers(void **state)
     expect_header("{\"a\":{\"dtype\":4,\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "has no dtype");
     expect_header("{\"a\":[2]}", 8, "has no dtype");
     expect_header("{\"a\\u0000b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8, "not JSON");
+    expect_header("{" F32("\\u001b[31m\\n", "2", "0", "8") "}", 8, "tensor ?[31m? has no shape"); /* to a terminal */
     expect_header("{\"__metadata__\":[]}", 0, "__metadata__ is not an object");
     expect_header("{\"__metadata__\":{\"x\":1}}", 0, "__metadata__ holds x");
 }
