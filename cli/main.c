@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "build.h"
 #include "cpu.h"
+#include "plugin_load.h"
 #include "record.h"
 
 #define SM_COMMAND(name, line) int name##_main(int argc, char **argv);
@@ -30,7 +31,8 @@ static void print_help(FILE *out)
                  "Measures what static shapes cost in LLM inference on this CPU.\n\n");
     for (int i = 0; i < COMMANDS; i++) fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].line);
     fprintf(out, "\n  slotmark COMMAND --help   its options, with an example\n"
-                 "  slotmark --version        version, commit, compiler, flags\n\n"
+                 "  slotmark --version        version, commit, compiler, flags\n"
+                 "  slotmark --plugin FILE.so COMMAND ...   with variants from outside: see kernels/plugin.h\n\n"
                  "SLOTMARK_CPU=any|avx2|avx512|avx512vnni lowers the instruction set that is used.\n");
 }
 
@@ -75,8 +77,38 @@ static void occupy_standard_streams(void)
     if (fd > 2) close(fd);
 }
 
+/* Global options stand before the command. 0 and what is left of the arguments, or -1 and a sentence. */
+static int load_plugins(int *argc, char ***argv, char *why, size_t why_bytes)
+{
+    while (*argc > 1 && !strncmp((*argv)[1], "--plugin", 8)) {
+        const char *path = (*argv)[1][8] == '=' ? (*argv)[1] + 9 : NULL;
+        int used = 1;
+        if (!path && !(*argv)[1][8] && *argc > 2) {
+            path = (*argv)[2];
+            used = 2;
+        }
+        if (!path || !*path) {
+            snprintf(why, why_bytes, "--plugin needs the path of a shared object");
+            return -1;
+        }
+        if (sm_plugin_load(path, why, why_bytes)) return -1;
+        *argv += used; /* argv[0] of what is left is an argument that is done with */
+        *argc -= used;
+    }
+    return 0;
+}
+
 static int run(int argc, char **argv)
 {
+    char **all = argv, why[512];
+    const int count = argc;
+    if (argc > 1 && !strncmp(argv[1], "--plugin", 8)) {
+        settle_waiting(all);
+        if (load_plugins(&argc, &argv, why, sizeof why)) {
+            fprintf(stderr, "slotmark: %s\n", why);
+            return 2;
+        }
+    }
     if (argc < 2) {
         print_help(stdout);
         return 0;
@@ -95,8 +127,8 @@ static int run(int argc, char **argv)
         fprintf(stderr, "slotmark: %s\n", wrong);
         return 2;
     }
-    settle_waiting(argv);
-    sm_record_command(argc, argv);
+    settle_waiting(all);
+    sm_record_command(count, all);
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(name, commands[i].name)) return commands[i].main(argc - 1, argv + 1);
     return unknown(name);

@@ -2,11 +2,13 @@
 
 #include <string.h>
 
+#include "plugin.h"
+
 #define SM_FAMILY(name) extern const struct sm_family sm_family_##name;
 #include "families.def"
 #undef SM_FAMILY
 
-static const struct sm_family *const families[] = {
+static const struct sm_family *families[] = {
 #define SM_FAMILY(name) &sm_family_##name,
 #include "families.def"
 #undef SM_FAMILY
@@ -27,6 +29,16 @@ const struct sm_family *sm_family_named(const char *name)
     for (size_t i = 0; i < sm_family_count(); i++)
         if (!strcmp(families[i]->name, name)) return families[i];
     return NULL;
+}
+
+int sm_registry_replace(const struct sm_family *family)
+{
+    for (size_t i = 0; i < sm_family_count(); i++)
+        if (!strcmp(families[i]->name, family->name)) {
+            families[i] = family;
+            return 0;
+        }
+    return -1;
 }
 
 const struct sm_variant *sm_variant_named(const struct sm_family *family, const char *name)
