@@ -84,11 +84,12 @@ static int prepare_prompts(struct verify *v, char *why, size_t why_bytes)
     const struct verify_options *o = &v->options;
     const size_t vocab = v->source.model->shape.vocab;
     size_t need = 0, have = v->text_count;
-    if (v->given && o->tokens) {
-        snprintf(why, why_bytes, "--tokens has no use beside '%s', which brings its own", v->against);
+    if (v->given && (o->tokens || o->prompt)) {
+        snprintf(why, why_bytes, "--tokens and --prompt have no use beside '%s', which brings its own", v->against);
         return -1;
     }
     for (size_t i = 0; i < o->turns.count; i++) need += o->turns.turn[i].prompt;
+    if (v->prompts) return 0; /* it came as text */
     v->prompt_count = need;
     if (o->tokens) {
         if (sm_tokens_read(o->tokens, vocab, &v->prompts, &have, why, why_bytes)) return -1;
@@ -198,8 +199,8 @@ static int run_verify(struct verify *v, const char *model, char *why, size_t why
     char line[512];
     int code = 2;
     if (sm_source_open(&v->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes) ||
-        open_reference(v, why, why_bytes) || settle_turns(v, why, why_bytes) || settle_session(v, why, why_bytes) ||
-        verify_read_text(v, why, why_bytes) || prepare_prompts(v, why, why_bytes))
+        open_reference(v, why, why_bytes) || verify_read_prompt(v, why, why_bytes) || settle_turns(v, why, why_bytes) ||
+        settle_session(v, why, why_bytes) || verify_read_text(v, why, why_bytes) || prepare_prompts(v, why, why_bytes))
         return 2;
     sm_source_describe(&v->source, line, sizeof line);
     if (!o->cases.dry_run) fprintf(stderr, "%s\n", line);

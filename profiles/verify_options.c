@@ -9,6 +9,7 @@
 #define MOST_MAX_SEQ SM_MAX_SEQ
 #define MOST_THREADS 1024
 #define STEPS_PROMPT 32
+#define STANDARD_STEPS 16
 #define NOT_GIVEN INT64_MIN
 
 static const char *const policies[] = {"smaller", "decode", "refuse", NULL};
@@ -16,13 +17,19 @@ static const char *const policies[] = {"smaller", "decode", "refuse", NULL};
 /* --turns, --turns-file, or the one turn of --steps. */
 static int settle_turns(struct verify_options *o, char *why, size_t why_bytes)
 {
-    if ((o->turns_text != NULL) + (o->turns_file != NULL) + (o->steps != NOT_GIVEN) > 1) {
-        snprintf(why, why_bytes, "--turns, --turns-file and --steps say the same thing: give one");
+    const bool one = o->steps != NOT_GIVEN || o->prompt;
+    if ((o->turns_text != NULL) + (o->turns_file != NULL) + one > 1) {
+        snprintf(why, why_bytes, "--turns, --turns-file and --steps or --prompt say the same thing: give one");
+        return -1;
+    }
+    if (o->prompt && o->tokens) {
+        snprintf(why, why_bytes, "--prompt and --tokens cannot be given together");
         return -1;
     }
     if (o->turns_file) return sm_turns_read(o->turns_file, &o->turns, why, why_bytes);
     if (o->turns_text) return sm_turns_parse(o->turns_text, &o->turns, why, why_bytes);
-    if (o->steps == NOT_GIVEN) return 0;
+    if (!one) return 0;
+    if (o->steps == NOT_GIVEN) o->steps = STANDARD_STEPS;
     if (o->steps < 0 || o->steps > MOST_MAX_SEQ) {
         snprintf(why, why_bytes, "--steps goes from 0 to %d", MOST_MAX_SEQ);
         return -1;
@@ -126,6 +133,7 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
          "PROMPT+GENERATED,... (default " VERIFY_STANDARD_TURNS ", or the golden's)"},
         {"turns-file", 0, SM_ARGUMENT_STRING, &o->turns_file, NULL, "FILE", "the same: two numbers a line, # comments"},
         {"steps", 0, SM_ARGUMENT_INTEGER, &o->steps, NULL, "N", "instead: one prompt of 32 tokens and N decode steps"},
+        {"prompt", 0, SM_ARGUMENT_STRING, &o->prompt, NULL, "TEXT", "of that one turn (16 steps unless said)"},
         {"max-seq", 0, SM_ARGUMENT_INTEGER, &o->max_seq, NULL, "K", "static context (default: what the turns need)"},
         {"buckets", 0, SM_ARGUMENT_LIST, &o->buckets, NULL, "LIST", "append buckets (default 8,32)"},
         {"prefill-buckets", 0, SM_ARGUMENT_LIST, &o->prefill_buckets, NULL, "LIST", "(default: max_seq alone)"},

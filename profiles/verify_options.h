@@ -23,6 +23,7 @@ struct verify_options {
     int when_full;
     int64_t max_seq; /* 0: as needed */
     int64_t steps, token_seed, threads;
+    const char *prompt;        /* of the only turn; NULL: none was given as text */
     const char *text;          /* NULL: no perplexity */
     int64_t stride, text_most; /* 0: half a window; all of it */
     const char *turns_text, *turns_file, *tokens;

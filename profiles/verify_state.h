@@ -45,7 +45,8 @@ void verify_free_weights(struct verify *v);
 int verify_text(struct verify *v, const struct combination *tested, struct sm_perplexity *result, char *why,
                 size_t why_bytes);
 
-/* The tokens of the text that was asked for: 0, or -1 and a sentence. */
+/* The tokens of the prompt, and of the text, that were asked for: 0, or -1 and a sentence. */
+int verify_read_prompt(struct verify *v, char *why, size_t why_bytes);
 int verify_read_text(struct verify *v, char *why, size_t why_bytes);
 
 const char *verify_recipe(const struct verify *v, size_t recipe);

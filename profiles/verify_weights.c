@@ -5,11 +5,10 @@
 
 #include "clock.h"
 #include "cpu.h"
-#include "tokenizer.h"
+#include "prompt.h"
 #include "tokens.h"
 #include "verify_state.h"
 
-#define MOST_TEXT_BYTES (64u << 20)
 #define CALIBRATION_WINDOW 256
 #define CALIBRATION_TOKENS 2048
 
@@ -99,56 +98,40 @@ int verify_text(struct verify *v, const struct combination *c, struct sm_perplex
     return result->interrupted ? 1 : 0;
 }
 
-/* The bytes of a file, NUL-ended: NULL and a sentence when it cannot be had. */
-static char *read_file(const char *path, size_t *bytes, char *why, size_t why_bytes)
-{
-    FILE *in = fopen(path, "rb");
-    char *text = NULL;
-    size_t used = 0, room = 0;
-    while (in && used <= MOST_TEXT_BYTES) {
-        if (used + 1 >= room) {
-            room = room ? 2 * room : 65536;
-            char *more = realloc(text, room);
-            if (!more) break;
-            text = more;
-        }
-        const size_t n = fread(text + used, 1, room - used - 1, in);
-        used += n;
-        if (n == 0) break;
-    }
-    const bool whole = in && feof(in) && used;
-    if (in) fclose(in);
-    if (whole) {
-        text[used] = 0;
-        *bytes = used;
-        return text;
-    }
-    free(text);
-    snprintf(why, why_bytes, "cannot read a text of 1 to %u bytes from '%s'", MOST_TEXT_BYTES, path);
-    return NULL;
-}
-
-static int encode(struct verify *v, const char *path, char *why, size_t why_bytes)
+/* Text as the model's tokenizer reads it, what the model wants around every text included. */
+static int encode(struct verify *v, const char *text, size_t bytes, int32_t **tokens, size_t *count, char *why,
+                  size_t why_bytes)
 {
     struct sm_tokenizer *tokenizer = NULL;
-    size_t bytes = 0;
-    int failed = -1;
-    char *text = read_file(path, &bytes, why, why_bytes);
-    if (!text) return -1;
-    if (!v->source.model->file)
-        snprintf(why, why_bytes,
-                 "synthetic weights have no tokenizer for '%s': give its tokens as numbers, in *.tokens", path);
-    else if (!sm_tokenizer_open(&tokenizer, v->source.model->file, why, why_bytes) &&
-             !sm_tokenizer_fits(tokenizer, v->source.model->shape.vocab, why, why_bytes))
-        failed = sm_tokenizer_encode(tokenizer, text, bytes, SM_ENCODE_ADD_SPECIAL, &v->text, &v->text_count, why,
-                                     why_bytes);
-    if (!failed) {
-        const int32_t bos = sm_tokenizer_mark(tokenizer, SM_MARK_BOS);
-        if (v->text_count && v->text[0] == bos) v->text_begin = bos;
-    }
+    if (sm_prompt_tokenizer(&tokenizer, v->source.model, why, why_bytes)) return -1;
+    const int failed = sm_prompt_tokens(tokenizer, text, bytes, SM_ENCODE_ADD_SPECIAL, tokens, count, why, why_bytes);
+    const int32_t bos = sm_tokenizer_mark(tokenizer, SM_MARK_BOS);
+    v->text_begin = !failed && (*tokens)[0] == bos ? bos : -1;
     sm_tokenizer_close(tokenizer);
+    return failed;
+}
+
+static int encode_file(struct verify *v, const char *path, char *why, size_t why_bytes)
+{
+    char *text = NULL;
+    size_t bytes;
+    if (sm_prompt_read(path, &text, &bytes, why, why_bytes)) return -1;
+    const int failed = encode(v, text, bytes, &v->text, &v->text_count, why, why_bytes);
     free(text);
     return failed;
+}
+
+int verify_read_prompt(struct verify *v, char *why, size_t why_bytes)
+{
+    const char *prompt = v->options.prompt;
+    if (!prompt) return 0;
+    if (encode(v, prompt, strlen(prompt), &v->prompts, &v->prompt_count, why, why_bytes)) return -1;
+    if (v->prompt_count <= SM_TURN_MOST_TOKENS) {
+        v->options.turns.turn[0].prompt = v->prompt_count;
+        return 0;
+    }
+    snprintf(why, why_bytes, "the prompt has %zu tokens: more than %d", v->prompt_count, SM_TURN_MOST_TOKENS);
+    return -1;
 }
 
 int verify_read_text(struct verify *v, char *why, size_t why_bytes)
@@ -163,7 +146,7 @@ int verify_read_text(struct verify *v, char *why, size_t why_bytes)
     }
     if (dot && !strcmp(dot, ".tokens")
             ? sm_tokens_read(o->text, v->source.model->shape.vocab, &v->text, &v->text_count, why, why_bytes)
-            : encode(v, o->text, why, why_bytes))
+            : encode_file(v, o->text, why, why_bytes))
         return -1;
     if (o->text_most && v->text_count > (size_t)o->text_most) v->text_count = (size_t)o->text_most;
     if (v->text_count >= 2) return 0;
