@@ -168,9 +168,9 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
     const struct sm_arguments spec = {
         .command = "profile",
         .usage = "[OPTION]... [MODEL]",
-        .summary = "Runs a model at static shapes: prefill and decode tokens/s, and where the time goes.\n"
-                   "MODEL is a GGUF file, a folder, or a shape (slotmark list, or a file *.shape) that gets synthetic\n"
-                   "weights; without one, SmolLM2-135M from the cache folder (scripts/fetch-model).",
+        .summary =
+            "Runs a model at static shapes: prefill and decode tokens/s, and where the time goes. MODEL: a GGUF\n"
+            "file, a folder, or a shape with synthetic weights (slotmark list); none: SmolLM2-135M, if fetched.",
         .options = options,
         .example = "slotmark profile model.gguf --max-seq 512,2048 --kv f16,i8 --threads 1,2",
         .operands_most = 1,
