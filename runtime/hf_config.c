@@ -355,7 +355,7 @@ int sm_hf_config_parse(struct sm_hf_config *config, const char *text, size_t byt
     if (top)
         read_config(&r, config);
     else
-        hf_fail(&r, "it is not JSON: %s, in line %d", error.text, error.line);
+        hf_fail(&r, "it is not JSON: %s, in line %d", *error.text ? error.text : "out of memory", error.line);
     json_decref(top);
     return r.failed ? -1 : 0;
 }

@@ -117,7 +117,9 @@ static int list_index(struct folder *f)
     if (!text) return -1;
     f->index = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
     munmap(text, bytes);
-    if (!f->index) return hf_refuse(l, "its index is not JSON: %s, in line %d", error.text, error.line);
+    if (!f->index)
+        return hf_refuse(l, "its index is not JSON: %s, in line %d", *error.text ? error.text : "out of memory",
+                         error.line);
     json_t *map = json_object_get(f->index, "weight_map");
     if (!json_object_size(map)) return hf_refuse(l, "its index has no weight_map");
     if (make_room(f, MAX_SHARDS, json_object_size(map))) return -1;

@@ -180,7 +180,8 @@ int sm_safetensors_parse(struct sm_safetensors *file, const void *bytes, size_t 
     r.data = (const unsigned char *)text + length;
     r.data_bytes = count - PREFIX - (size_t)length;
     const int bad = file->header ? read_header(&r, file)
-                                 : refuse(&r, "its header is not JSON: %s, at byte %d", error.text, error.position);
+                                 : refuse(&r, "its header is not JSON: %s, at byte %d",
+                                          *error.text ? error.text : "out of memory", error.position);
     if (bad) sm_safetensors_close(file);
     return bad;
 }
