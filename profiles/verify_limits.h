@@ -14,8 +14,8 @@ struct verify_limits {
     double perplexity; /* per cent by which it may rise over the reference\'s */
 };
 
-/* What a recipe may cost that computes in float, in int16 or in int8, with such a cache; `exact`: the reference has
- * the same weights and was computed elsewhere in float32. */
+/* What a recipe may cost with such a cache; `exact`: the reference has the same weights and was computed elsewhere in
+ * float32. */
 struct verify_limits verify_limits_standard(const char *recipe, enum sm_kv_type kv, bool exact);
 
 /* A summary of steps. */

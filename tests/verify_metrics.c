@@ -36,6 +36,9 @@ static void peir_has_the_references_interval(void **unused)
     assert_near(d.peir, 8.0 / 4, 0);
     sm_difference_measure(wide, reference, 1, 4, &d);
     assert_near(d.peir, 8.0 / 12, 1e-15);
+    const float deep[4] = {0, 2, -10, 1};
+    sm_difference_measure(reference, deep, 1, 4, &d);
+    assert_near(d.peir, 8.0 / 4, 0);
 }
 
 static void an_interval_of_nothing_is_one(void **unused)
