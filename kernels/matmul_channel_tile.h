@@ -61,7 +61,7 @@ static inline void sm_channel_pack(void *dst, const void *rows, size_t out, size
         memcpy(tile + 64 + 4 * c, &head.zero, 4);
         for (size_t i = 0; i < in; i++) {
             unsigned shift;
-            const uint8_t value = bits == 8 ? (uint8_t)(q[i] - less) : (q[i / 2] >> i % 2 * 4) & 15;
+            const int value = bits == 8 ? (uint8_t)(q[i] - less) : q[i / 2] >> i % 2 * 4 & 15;
             const size_t at = SM_CHANNEL_HEAD + sm_channel_at(c, i, bits, wide, &shift);
             tile[at] = (uint8_t)(tile[at] | value << shift);
         }

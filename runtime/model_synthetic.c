@@ -62,7 +62,7 @@ static void fill_matrix(const struct sm_tensor *t, void *to, double spread, stru
             struct sm_block_q8_0 *block = (struct sm_block_q8_0 *)to + b;
             block->d = sm_f32_to_f16((float)(scale / 73.6));
             fill_random(random, block->q, sizeof block->q);
-            for (size_t i = 0; i < SM_GROUP; i++) /* written always, which vectors can do */
+            for (size_t i = 0; i < SM_GROUP; i++)                      /* written always, which vectors can do */
                 block->q[i] = block->q[i] == -128 ? 127 : block->q[i]; /* quantisers never give it */
         }
     }
