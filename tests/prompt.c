@@ -81,7 +81,7 @@ static void test_reference(void **state)
         const char *path = model_file(files[i]);
         struct sm_tokenizer *t;
         struct golden g;
-        char *chat;
+        char *chat = NULL;
         int32_t *ids;
         size_t count, wanted_count;
         if (!path) continue;

@@ -173,8 +173,8 @@ static void test_unknown(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[256];
         struct sm_tokenizer *t;
-        int32_t *ids;
-        size_t count;
+        int32_t *ids = NULL;
+        size_t count = 0;
         snprintf(text, sizeof text,
                  "{\"model\": {\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"<unk>\", 0.0], [\"ab\", -12.0], "
                  "[\"b\", %s]]}}",
@@ -202,8 +202,8 @@ static void test_long(void **state)
         for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
             const size_t unit = strlen(units[u]);
             int32_t *ids;
-            size_t count, back_bytes;
-            char *back;
+            size_t count, back_bytes = 0;
+            char *back = NULL;
             for (size_t k = 0; k < bytes; k++) text[k] = units[u][k % unit];
             if (sm_tokenizer_encode(t, text, bytes, 0, &ids, &count, why, sizeof why) ||
                 sm_tokenizer_decode(t, ids, count, true, &back, &back_bytes, why, sizeof why))

@@ -203,13 +203,13 @@ static void refused(struct gguf_writer *w, const char *words)
     *w = (struct gguf_writer){0};
 }
 
-static void test_refusals(void **state)
+static const char *const texts[] = {"a", "b", "ab", "<s>"};
+static const int32_t types[] = {1, 1, 1, 3};
+
+static void test_refused_vocabularies(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"a", "b", "ab", "<s>"};
-    const int32_t types[] = {1, 1, 1, 3}, odd_types[] = {1, 1, 9, 3}, bytes[] = {6, 1, 1, 3};
-    const float scores[] = {0, -1, -2, 0}, odd_scores[] = {0, NAN, -2, 0};
-    const char *const merges[] = {"a b"}, *const unknown[] = {"a c"}, *const no_space[] = {"ab"}, *const odd[] = {"a "};
+    const int32_t odd_types[] = {1, 1, 9, 3};
     struct gguf_writer w = {0};
     gguf_text(&w, "general.name", "x");
     refused(&w, "it has no tokenizer");
@@ -237,6 +237,15 @@ static void test_refusals(void **state)
     gguf_text(&w, "tokenizer.ggml.model", "gpt2");
     gguf_texts(&w, "tokenizer.ggml.tokens", texts, 4);
     refused(&w, "it has no tokenizer.ggml.merges");
+}
+
+static void test_refused_merges(void **state)
+{
+    (void)state;
+    const int32_t bytes[] = {6, 1, 1, 3};
+    const float scores[] = {0, -1, -2, 0}, odd_scores[] = {0, NAN, -2, 0};
+    const char *const merges[] = {"a b"}, *const unknown[] = {"a c"}, *const no_space[] = {"ab"}, *const odd[] = {"a "};
+    struct gguf_writer w = {0};
     const struct {
         const char *const *merges;
         const char *words;
@@ -318,6 +327,7 @@ static void test_mutations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers), cmocka_unit_test(test_scores),
-                                       cmocka_unit_test(test_refusals), cmocka_unit_test(test_mutations)};
+                                       cmocka_unit_test(test_refused_vocabularies),
+                                       cmocka_unit_test(test_refused_merges), cmocka_unit_test(test_mutations)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
