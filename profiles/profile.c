@@ -118,8 +118,16 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
         snprintf(why, why_bytes, "there is no memory for %zu tokens", tc->trial.gen);
         return SM_CASE_BROKEN;
     }
-    const int outcome =
-        sm_trial_run(&tc->trial, &run->source, weights, c->id, not_interrupted, records, why, why_bytes);
+    const char *trace = run->options.trace;
+    if (trace) tc->trial.trace = sm_trace_create(tc->trial.threads);
+    int outcome = sm_trial_run(&tc->trial, &run->source, weights, c->id, not_interrupted, records, why, why_bytes);
+    if (trace && !outcome && sm_trace_write(tc->trial.trace, trace, c->id, why, why_bytes)) {
+        sm_record_destroy(records[0]);
+        sm_record_destroy(records[1]);
+        outcome = -1;
+    }
+    sm_trace_destroy(tc->trial.trace);
+    tc->trial.trace = NULL;
     if (!outcome) {
         for (int i = 0; i < 2; i++)
             if (records[i]) sm_case_result(results, records[i]);
@@ -187,6 +195,13 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
     const size_t prompts = run->token_count || !o->prompt.count ? 1 : o->prompt.count;
     const size_t most =
         o->recipes.count * o->max_seq.count * o->kv.count * o->scale_in.count * o->threads.count * prompts;
+    if (o->trace && (most != 1 || o->turns.count || !access(o->trace, F_OK))) {
+        snprintf(why, why_bytes,
+                 most != 1 || o->turns.count
+                     ? "--trace FILE is of one trial of a prompt: give one value each of --max-seq, --threads, ..."
+                     : "--trace: there is a file of that name already");
+        return -1;
+    }
     run->trials = calloc(most, sizeof *run->trials);
     if (!run->trials) {
         snprintf(why, why_bytes, "there is no memory for %zu trials", most);

@@ -26,6 +26,7 @@ struct profile_options {
     int when_full;
     int format, padding;
     bool print_tokens;
+    const char *trace; /* NULL, or the file of a trace of the first trial */
     const char *synthetic_name;
     enum sm_format synthetic_format;
     struct sm_forced_list forced;

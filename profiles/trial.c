@@ -191,6 +191,18 @@ static int count(struct sm_trial *t, const struct sm_weights *weights, struct sm
     return failed ? -1 : 0;
 }
 
+/* One more run, with every thread's share of every step written down. */
+static int trace(struct sm_trial *t, const struct sm_weights *weights, struct sm_session_options options, char *why,
+                 size_t why_bytes)
+{
+    struct sm_session *session = NULL;
+    options.hooks = sm_trace_hooks(t->trace);
+    const int failed = sm_session_create(&session, weights, &options, why, why_bytes) ||
+                       one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes);
+    sm_session_destroy(session);
+    return failed ? -1 : 0;
+}
+
 int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struct sm_weights *weights,
                  const char *case_id, bool (*interrupted)(void), struct sm_record *records[2], char *why,
                  size_t why_bytes)
@@ -216,6 +228,7 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     options.clock_ns = sm_clock_ns;
     if (sm_session_create(&session, weights, &options, why, why_bytes)) goto done;
     if (one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes)) goto done;
+    if (t->trace && trace(t, weights, options, why, why_bytes)) goto done;
 
     t->peak = peak_known ? sm_memory_peak() : 0; /* before ceilings are measured, on large buffers */
     records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill);

@@ -11,6 +11,7 @@
 #include "record.h"
 #include "run.h"
 #include "source.h"
+#include "trace.h"
 
 struct sm_trial {
     size_t max_seq, prompt, gen, reps;
@@ -22,7 +23,8 @@ struct sm_trial {
     int32_t *generated;                /* [gen + 1], filled in: the greedy tokens, the prompt's own first */
     struct sm_counted *const *counted; /* [counted_count] groups to count, borrowed */
     size_t counted_count;
-    int64_t peak; /* filled in: the most bytes resident meanwhile; 0: unknown */
+    struct sm_trace *trace; /* NULL, or what one more run fills in */
+    int64_t peak;           /* filled in: the most bytes resident meanwhile; 0: unknown */
 };
 
 /* NULL when such a trial has a meaning, else a sentence in `why`. */

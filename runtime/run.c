@@ -24,6 +24,7 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, const s
     const size_t count = sm_plan_step_count(plan), shares = s->options.threads;
     const struct sm_run_hooks *hooks = &s->options.hooks;
     uint64_t (*clock_ns)(void) = thread == 0 ? s->options.clock_ns : NULL;
+    uint64_t (*shared_ns)(void) = hooks->share ? s->options.clock_ns : NULL;
     uint64_t since = clock_ns ? clock_ns() : 0;
     for (size_t i = 0; i < count; i++) {
         const struct sm_step *step = &steps[i];
@@ -36,10 +37,12 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, const s
             since = now;
         }
         if (hooks->step && thread == 0) hooks->step(hooks->state, step, call->begin, call->count);
+        const uint64_t begin = shared_ns ? shared_ns() : 0;
         for (size_t share = thread; share < shares; share += team) {
             const struct sm_part *part = &step->parts[share];
             if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
         }
+        if (shared_ns) hooks->share(hooks->state, step, thread, begin, shared_ns());
     }
 #pragma omp barrier
     if (clock_ns) add_time(times, &steps[count - 1], clock_ns() - since);
