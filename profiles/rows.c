@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cells.h"
 #include "conversions.h"
+#include "rows_steps.h"
 #include "rows_turns.h"
 #include "stats.h"
 
@@ -21,23 +23,11 @@ struct row {
     struct sm_summary time, rate, token;
 };
 
-static double number(const json_t *object, const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-    const char *s = json_string_value(json_object_get(object, key));
-    return s ? s : "";
-}
-
 const char *sm_rows_recipe(const json_t *record, char *out, size_t bytes)
 {
-    const char *in = text(record, "scale_in");
+    const char *in = sm_cell_text(record, "scale_in");
     const bool folded = *in && strcmp(in, "scores");
-    snprintf(out, bytes, "%s%s%s", text(record, "recipe"), folded ? ", scale in " : "", folded ? in : "");
+    snprintf(out, bytes, "%s%s%s", sm_cell_text(record, "recipe"), folded ? ", scale in " : "", folded ? in : "");
     return out;
 }
 
@@ -57,13 +47,13 @@ static int row_read(struct row *row, const json_t *record)
     memset(row, 0, sizeof *row);
     row->record = record;
     row->count = json_array_size(samples);
-    row->phase = text(record, "phase");
-    if (strcmp(text(record, "status"), "ok") || !row->count) return -1;
+    row->phase = sm_cell_text(record, "phase");
+    if (strcmp(sm_cell_text(record, "status"), "ok") || !row->count) return -1;
     row->ns = malloc(row->count * sizeof *row->ns);
     row->ts = malloc(row->count * sizeof *row->ts);
     if (!row->ns || !row->ts) return -1;
-    row->tokens = strcmp(row->phase, "decode") ? number(record, "n_prompt") : 1;
-    row->padded = strcmp(row->phase, "decode") ? number(record, "bucket") : 1;
+    row->tokens = strcmp(row->phase, "decode") ? sm_cell_number(record, "n_prompt") : 1;
+    row->padded = strcmp(row->phase, "decode") ? sm_cell_number(record, "bucket") : 1;
     for (size_t i = 0; i < row->count; i++) {
         row->ns[i] = json_number_value(json_array_get(samples, i));
         row->ts[i] = row->tokens / row->ns[i] * 1e9;
@@ -84,8 +74,8 @@ static void row_free(struct row *row)
 static double limit_share(const struct row *row)
 {
     const json_t *ceilings = json_object_get(row->record, "ceilings");
-    const json_t *binding = json_object_get(ceilings, text(row->record, "binding_ceiling"));
-    return number(row->record, "bytes") / (row->time.median * 1e-9) / number(binding, "value");
+    const json_t *binding = json_object_get(ceilings, sm_cell_text(row->record, "binding_ceiling"));
+    return sm_cell_number(row->record, "bytes") / (row->time.median * 1e-9) / sm_cell_number(binding, "value");
 }
 
 static json_t *json_number_or_null(double value)
@@ -219,10 +209,10 @@ static void print_row(const struct row *row, enum sm_rows_format format, int fir
 static void print_md_head(const json_t *record, FILE *out)
 {
     const json_t *model = json_object_get(record, "model"), *machine = json_object_get(record, "machine");
-    fprintf(out, "%s%s, %.4g M parameters, %.3g MiB; %s; load %.2f s, pack %.2f s\n", text(model, "name"),
+    fprintf(out, "%s%s, %.4g M parameters, %.3g MiB; %s; load %.2f s, pack %.2f s\n", sm_cell_text(model, "name"),
             json_is_true(json_object_get(model, "synthetic")) ? " (SYNTHETIC WEIGHTS)" : "",
-            number(model, "parameters") * 1e-6, number(model, "bytes") / 0x1p20, text(machine, "cpu"),
-            number(record, "load_s"), number(record, "pack_s"));
+            sm_cell_number(model, "parameters") * 1e-6, sm_cell_number(model, "bytes") / 0x1p20,
+            sm_cell_text(machine, "cpu"), sm_cell_number(record, "load_s"), sm_cell_number(record, "pack_s"));
 }
 
 static void print_md_columns(FILE *out)
@@ -239,7 +229,7 @@ static void print_md_row(const struct row *row, FILE *out)
     char recipe[64], test[32], rate[32], tail[2][16] = {"", ""};
     const int decode = !strcmp(row->phase, "decode");
     snprintf(test, sizeof test, decode ? "tg%.0f @ %.0f" : "pp%.0f",
-             decode ? number(row->record, "n_gen") : row->tokens, number(row->record, "n_depth"));
+             decode ? sm_cell_number(row->record, "n_gen") : row->tokens, sm_cell_number(row->record, "n_depth"));
     snprintf(rate, sizeof rate, isfinite(row->rate.deviation) ? "%.1f ± %.1f" : "%.1f", row->rate.mean,
              row->rate.deviation);
     const struct sm_summary *each = decode ? &row->token : &row->time;
@@ -249,99 +239,12 @@ static void print_md_row(const struct row *row, FILE *out)
     }
     char limit[48] = "";
     if (isfinite(limit_share(row)))
-        snprintf(limit, sizeof limit, "%3.0f %s", 100 * limit_share(row), text(row->record, "binding_ceiling"));
+        snprintf(limit, sizeof limit, "%3.0f %s", 100 * limit_share(row), sm_cell_text(row->record, "binding_ceiling"));
     const int wide = strstr(rate, "±") != NULL; /* two bytes, one column */
     fprintf(out, "| %-6s | %-3s | %7.0f | %7.0f | %-12s | %*s | %10.1f | %10.2f | %6s | %6s | %-13s |\n",
-            sm_rows_recipe(row->record, recipe, sizeof recipe), text(row->record, "kv_type"),
-            number(row->record, "max_seq"), number(row->record, "threads"), test, 13 + wide, rate,
+            sm_rows_recipe(row->record, recipe, sizeof recipe), sm_cell_text(row->record, "kv_type"),
+            sm_cell_number(row->record, "max_seq"), sm_cell_number(row->record, "threads"), test, 13 + wide, rate,
             row->padded / row->tokens * row->rate.mean, each->median * 1e-6, tail[0], tail[1], limit);
-}
-
-/* Counters with a value, and of the others the state and how many share it. */
-static void print_md_counters(const json_t *record, FILE *out)
-{
-    const json_t *counters = json_object_get(record, "counters");
-    size_t i;
-    json_t *c;
-    if (!json_array_size(counters)) return;
-    fprintf(out, "\nCounters of %s, the team's sum:\n",
-            !strcmp(text(record, "phase"), "decode") ? "a decoded token" : "a prefill");
-    json_array_foreach(counters, i, c)
-    {
-        if (json_is_number(json_object_get(c, "value")))
-            fprintf(out, "  %-18s %.6g %s (%s)\n", text(c, "name"), number(c, "value"),
-                    strcmp(text(c, "unit"), "1") ? text(c, "unit") : "", text(c, "provider"));
-        else
-            fprintf(out, "  %-18s      %s: %s\n", text(c, "name"), text(c, "state"), text(c, "why"));
-    }
-}
-
-/* Where the time of the last record of each phase goes. */
-static void print_md_steps(const json_t *record, FILE *out)
-{
-    const json_t *steps = json_object_get(record, "steps");
-    double total = 0;
-    size_t i;
-    json_t *step;
-    json_array_foreach(steps, i, step) total += number(step, "ns");
-    if (!(total > 0)) return;
-    fprintf(
-        out,
-        "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n| step                | share |       ms |\n"
-        "|---------------------|------:|---------:|\n",
-        !strcmp(text(record, "phase"), "decode")   ? "a decoded token's time"
-        : !strcmp(text(record, "phase"), "append") ? "the time of an append"
-                                                   : "the time of a prefill",
-        number(record, "max_seq"), text(record, "kv_type"), number(record, "threads"), total * 1e-6);
-    json_array_foreach(steps, i, step) fprintf(out, "| %-19s | %4.1f%% | %8.3f |\n", text(step, "label"),
-                                               100 * number(step, "ns") / total, number(step, "ns") * 1e-6);
-}
-
-/* The part of a step that is called so, or NULL. */
-static const json_t *part_of(const json_t *step, const char *name)
-{
-    size_t i;
-    json_t *part;
-    json_array_foreach(json_object_get(step, "parts"), i, part)
-    {
-        if (!strcmp(text(part, "part"), name)) return part;
-    }
-    return NULL;
-}
-
-/* The steps of layers by kind of layer, where the model has several: its attention has them all. */
-static void print_md_parts(const json_t *record, FILE *out)
-{
-    const json_t *steps = json_object_get(record, "steps");
-    const json_t *kinds = NULL;
-    size_t i, k;
-    json_t *step, *kind;
-    json_array_foreach(steps, i, step)
-    {
-        if (!strcmp(text(step, "label"), "attention")) kinds = json_object_get(step, "parts");
-    }
-    if (json_array_size(kinds) < 2) return;
-    fputs("\nThe same by kind of layer, ms:\n\n| step                |", out);
-    json_array_foreach(kinds, k, kind) fprintf(out, " %16s |", text(kind, "part"));
-    fputs("\n|---------------------|", out);
-    json_array_foreach(kinds, k, kind) fputs("-----------------:|", out);
-    fprintf(out, "\n| %-19s |", "layers");
-    json_array_foreach(kinds, k, kind) fprintf(out, " %16.0f |", number(kind, "calls"));
-    fputc('\n', out);
-    json_array_foreach(steps, i, step)
-    {
-        if (!json_array_size(json_object_get(step, "parts"))) continue;
-        fprintf(out, "| %-19s |", text(step, "label"));
-        json_array_foreach(kinds, k, kind)
-        {
-            const json_t *part = part_of(step, text(kind, "part"));
-            if (part)
-                fprintf(out, " %16.3f |", number(part, "ns") * 1e-6);
-            else
-                fprintf(out, " %16s |", "");
-        }
-        fputc('\n', out);
-    }
 }
 
 /* By shape, then team, then phase: the order in which trials ran does not show. */
@@ -349,20 +252,20 @@ static int by_shape(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
     static const char *const keys[] = {"max_seq", "n_depth", "threads"};
-    int order = strcmp(text(x, "recipe"), text(y, "recipe"));
+    int order = strcmp(sm_cell_text(x, "recipe"), sm_cell_text(y, "recipe"));
     for (size_t i = 0; i < 3 && !order; i++) {
-        const double p = number(x, keys[i]), q = number(y, keys[i]);
+        const double p = sm_cell_number(x, keys[i]), q = sm_cell_number(y, keys[i]);
         order = (p > q) - (p < q);
-        if (i == 0 && !order) order = strcmp(text(x, "kv_type"), text(y, "kv_type"));
-        if (i == 0 && !order) order = strcmp(text(y, "phase"), text(x, "phase")); /* prefill first */
+        if (i == 0 && !order) order = strcmp(sm_cell_text(x, "kv_type"), sm_cell_text(y, "kv_type"));
+        if (i == 0 && !order) order = strcmp(sm_cell_text(y, "phase"), sm_cell_text(x, "phase")); /* prefill first */
     }
-    return order ? order : strcmp(text(x, "case"), text(y, "case"));
+    return order ? order : strcmp(sm_cell_text(x, "case"), sm_cell_text(y, "case"));
 }
 
 /* Whether a record is what the model does of itself, not one of the ways it is compared with. */
 static bool is_own(const json_t *turn)
 {
-    const char *way = text(turn, "way");
+    const char *way = sm_cell_text(turn, "way");
     return !*way || !strcmp(way, "buckets") || !strcmp(way, "decode");
 }
 
@@ -402,17 +305,15 @@ static void print_in_order(json_t **list, size_t count, enum sm_rows_format form
     if (format != SM_ROWS_MD) return;
     print_sessions(list, count, out);
     for (size_t i = 0; i < count; i++)
-        if (strcmp(text(list[i], "status"), "ok"))
-            fprintf(out, "%s: %s: %s\n", text(list[i], "status"), text(list[i], "case"), text(list[i], "why"));
+        if (strcmp(sm_cell_text(list[i], "status"), "ok"))
+            fprintf(out, "%s: %s: %s\n", sm_cell_text(list[i], "status"), sm_cell_text(list[i], "case"),
+                    sm_cell_text(list[i], "why"));
     const char *told = "";
     for (size_t i = 0; i < count; i++) /* once for each recipe */
-        if (strcmp(text(list[i], "recipe"), told) && sm_conversions_print(list[i], out)) told = text(list[i], "recipe");
+        if (strcmp(sm_cell_text(list[i], "recipe"), told) && sm_conversions_print(list[i], out))
+            told = sm_cell_text(list[i], "recipe");
     for (int p = 0; p < 3; p++)
-        if (last[p]) {
-            print_md_steps(last[p], out);
-            print_md_parts(last[p], out);
-            print_md_counters(last[p], out);
-        }
+        if (last[p]) sm_rows_steps_print(last[p], out);
 }
 
 void sm_rows_print(const json_t *records, enum sm_rows_format format, FILE *out)

@@ -119,6 +119,7 @@ static struct sm_record *make_record(struct verify *v, const struct combination 
     sm_record_set_json(record, "model", sm_source_json(&v->source));
     sm_record_set_string(record, "recipe", verify_recipe(v, c->recipe));
     sm_record_set_integer(record, "max_seq", (int64_t)v->session.max_seq);
+    sm_record_set_string(record, "scale_in", f->scale_in);
     sm_record_set_string(record, "kv_type", sm_kv_name(c->kv));
     sm_record_set_integer(record, "n_prompt", (int64_t)prompt);
     sm_record_set_integer(record, "n_gen", (int64_t)gen);

@@ -3,27 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cells.h"
 #include "stats.h"
-
-static double number(const json_t *object, const char *key)
-{
-    const json_t *v = json_object_get(object, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-static const char *text(const json_t *object, const char *key)
-{
-    const char *s = json_string_value(json_object_get(object, key));
-    return s ? s : "";
-}
-
-/* "" for what is not known. */
-static const char *shown(char *cell, size_t bytes, const char *format, double value)
-{
-    *cell = 0;
-    if (isfinite(value)) snprintf(cell, bytes, format, value);
-    return cell;
-}
 
 static double decode_ms(const json_t *record)
 {
@@ -41,7 +22,7 @@ static double ways_peir(const json_t *quality)
     const json_t *ways = json_object_get(json_object_get(quality, "paths"), "ways"), *way;
     double worst = NAN;
     size_t i;
-    json_array_foreach(ways, i, way) worst = fmax(worst, number(way, "peir"));
+    json_array_foreach(ways, i, way) worst = fmax(worst, sm_cell_number(way, "peir"));
     return worst;
 }
 
@@ -49,36 +30,37 @@ static void print_md_summary(const json_t *record, FILE *out)
 {
     const json_t *q = json_object_get(record, "quality"), *text_of = json_object_get(q, "perplexity");
     char cell[9][32], agree[48];
-    snprintf(agree, sizeof agree, "%.0f/%.0f", number(q, "agree"), number(q, "rows"));
+    snprintf(agree, sizeof agree, "%.0f/%.0f", sm_cell_number(q, "agree"), sm_cell_number(q, "rows"));
     fprintf(out, "| %-9s | %-6s | %-3s | %8s | %8s | %8s | %8s | %7s | %8s | %8s | %8s | %9s | %-7s |\n",
-            text(record, "recipe"), text(q, "scale_in"), text(record, "kv_type"),
-            shown(cell[0], sizeof *cell, "%.4g", 100 * number(q, "peir")),
-            shown(cell[1], sizeof *cell, "%.3g", number(q, "mean")),
-            shown(cell[2], sizeof *cell, "%.3g", number(q, "max")),
-            shown(cell[3], sizeof *cell, "%.3g", number(q, "kl")), agree,
-            shown(cell[4], sizeof *cell, "%.2g", 100 * ways_peir(q)),
-            shown(cell[5], sizeof *cell, "%.3f", number(text_of, "tested")),
-            shown(cell[6], sizeof *cell, "%+.2f", number(text_of, "rise_percent")),
-            shown(cell[7], sizeof *cell, "%.2f", decode_ms(record)), text(q, "verdict"));
+            sm_cell_text(record, "recipe"), sm_cell_text(q, "scale_in"), sm_cell_text(record, "kv_type"),
+            sm_cell_shown(cell[0], sizeof *cell, "%.4g", 100 * sm_cell_number(q, "peir")),
+            sm_cell_shown(cell[1], sizeof *cell, "%.3g", sm_cell_number(q, "mean")),
+            sm_cell_shown(cell[2], sizeof *cell, "%.3g", sm_cell_number(q, "max")),
+            sm_cell_shown(cell[3], sizeof *cell, "%.3g", sm_cell_number(q, "kl")), agree,
+            sm_cell_shown(cell[4], sizeof *cell, "%.2g", 100 * ways_peir(q)),
+            sm_cell_shown(cell[5], sizeof *cell, "%.3f", sm_cell_number(text_of, "tested")),
+            sm_cell_shown(cell[6], sizeof *cell, "%+.2f", sm_cell_number(text_of, "rise_percent")),
+            sm_cell_shown(cell[7], sizeof *cell, "%.2f", decode_ms(record)), sm_cell_text(q, "verdict"));
 }
 
 static void print_md_step(size_t i, const char *turn, const char *phase, const json_t *s, FILE *out)
 {
     char cell[6][32], argmax[48];
-    if (number(s, "rows") > 1)
-        snprintf(argmax, sizeof argmax, "%.0f/%.0f", number(s, "agree"), number(s, "rows"));
-    else if (number(s, "agree") > 0)
-        snprintf(argmax, sizeof argmax, "%.0f", number(s, "reference_argmax"));
+    if (sm_cell_number(s, "rows") > 1)
+        snprintf(argmax, sizeof argmax, "%.0f/%.0f", sm_cell_number(s, "agree"), sm_cell_number(s, "rows"));
+    else if (sm_cell_number(s, "agree") > 0)
+        snprintf(argmax, sizeof argmax, "%.0f", sm_cell_number(s, "reference_argmax"));
     else
-        snprintf(argmax, sizeof argmax, "%.0f, not %.0f", number(s, "tested_argmax"), number(s, "reference_argmax"));
+        snprintf(argmax, sizeof argmax, "%.0f, not %.0f", sm_cell_number(s, "tested_argmax"),
+                 sm_cell_number(s, "reference_argmax"));
     fprintf(out, "| %4zu | %4s | %-7s | %5s | %6.0f | %-12s | %9s | %9s | %9s | %9s | %9s | %-14s |\n", i, turn, phase,
-            shown(cell[0], sizeof *cell, "%.0f", number(s, "past")),
-            json_object_get(s, "tokens") ? number(s, "tokens") : number(s, "rows"), text(s, "shapes"),
-            shown(cell[1], sizeof *cell, "%.4g", 100 * number(s, "peir")),
-            shown(cell[2], sizeof *cell, "%.3g", number(s, "mean")),
-            shown(cell[3], sizeof *cell, "%.3g", number(s, "max")),
-            shown(cell[4], sizeof *cell, "%.3g", number(s, "kl")),
-            shown(cell[5], sizeof *cell, "%.3g", number(s, "margin")), argmax);
+            sm_cell_shown(cell[0], sizeof *cell, "%.0f", sm_cell_number(s, "past")),
+            json_object_get(s, "tokens") ? sm_cell_number(s, "tokens") : sm_cell_number(s, "rows"),
+            sm_cell_text(s, "shapes"), sm_cell_shown(cell[1], sizeof *cell, "%.4g", 100 * sm_cell_number(s, "peir")),
+            sm_cell_shown(cell[2], sizeof *cell, "%.3g", sm_cell_number(s, "mean")),
+            sm_cell_shown(cell[3], sizeof *cell, "%.3g", sm_cell_number(s, "max")),
+            sm_cell_shown(cell[4], sizeof *cell, "%.3g", sm_cell_number(s, "kl")),
+            sm_cell_shown(cell[5], sizeof *cell, "%.3g", sm_cell_number(s, "margin")), argmax);
 }
 
 static void print_md_steps(const json_t *record, FILE *out)
@@ -93,12 +75,12 @@ static void print_md_steps(const json_t *record, FILE *out)
         "margin | argmax         |\n"
         "|-----:|-----:|---------|------:|-------:|--------------|----------:|----------:|----------:|----------:|----"
         "------:|----------------|\n",
-        text(record, "recipe"), text(record, "kv_type"));
+        sm_cell_text(record, "recipe"), sm_cell_text(record, "kv_type"));
     json_array_foreach(json_object_get(q, "steps"), i, s)
     {
         char turn[16];
-        snprintf(turn, sizeof turn, "%.0f", number(s, "turn"));
-        print_md_step(i + 1, turn, text(s, "phase"), s, out);
+        snprintf(turn, sizeof turn, "%.0f", sm_cell_number(s, "turn"));
+        print_md_step(i + 1, turn, sm_cell_text(s, "phase"), s, out);
     }
     if (full) print_md_step(json_array_size(json_object_get(q, "steps")) + 1, "", "all rows", full, out);
 }
@@ -109,26 +91,26 @@ static void print_md_paths(const json_t *record, FILE *out)
     size_t i;
     if (!paths) return;
     fprintf(out, "\nthe same %.0f tokens by four ways, %.0f of them prefilled first; PEIR against the decode loop:",
-            number(paths, "tokens"), number(paths, "first"));
-    json_array_foreach(json_object_get(paths, "ways"), i, way) if (i)
-        fprintf(out, " %s (%s) %.3g %%%s", text(way, "way"), text(way, "shapes"), 100 * number(way, "peir"),
-                i + 1 < json_array_size(json_object_get(paths, "ways")) ? "," : "\n");
+            sm_cell_number(paths, "tokens"), sm_cell_number(paths, "first"));
+    json_array_foreach(json_object_get(paths, "ways"), i, way) if (i) fprintf(
+        out, " %s (%s) %.3g %%%s", sm_cell_text(way, "way"), sm_cell_text(way, "shapes"),
+        100 * sm_cell_number(way, "peir"), i + 1 < json_array_size(json_object_get(paths, "ways")) ? "," : "\n");
 }
 
 static void print_md_layers(const json_t *record, int table, FILE *out)
 {
     const json_t *q = json_object_get(record, "quality"), *layers = json_object_get(q, "layers"), *l;
     size_t i;
-    if (!text(q, "departs")[0]) return;
-    fprintf(out, "\nhidden states of a prefill, layer by layer: %s.\n", text(q, "departs"));
+    if (!sm_cell_text(q, "departs")[0]) return;
+    fprintf(out, "\nhidden states of a prefill, layer by layer: %s.\n", sm_cell_text(q, "departs"));
     if (!table) return;
     fprintf(out, "\n| output of      | off by (share) | PEIR %%   |\n|----------------|---------------:|---------:|\n");
     json_array_foreach(layers, i, l)
     {
         char cell[2][32];
-        fprintf(out, "| %-14s | %14s | %8s |\n", text(l, "of"),
-                shown(cell[0], sizeof *cell, "%.3g", number(l, "relative")),
-                shown(cell[1], sizeof *cell, "%.3g", 100 * number(l, "peir")));
+        fprintf(out, "| %-14s | %14s | %8s |\n", sm_cell_text(l, "of"),
+                sm_cell_shown(cell[0], sizeof *cell, "%.3g", sm_cell_number(l, "relative")),
+                sm_cell_shown(cell[1], sizeof *cell, "%.3g", 100 * sm_cell_number(l, "peir")));
     }
 }
 
@@ -139,8 +121,8 @@ static void print_md_text(const json_t *t, FILE *out)
         out,
         "\nppl: perplexity of %.0f tokens of %s in windows of %.0f, stride %.0f; the reference's is %.3f (mean -ln p "
         "%.4f, standard error %.4f).\n",
-        number(t, "scored"), text(t, "file"), number(t, "window"), number(t, "stride"), number(t, "reference"),
-        number(t, "reference_nll"), number(t, "reference_error"));
+        sm_cell_number(t, "scored"), sm_cell_text(t, "file"), sm_cell_number(t, "window"), sm_cell_number(t, "stride"),
+        sm_cell_number(t, "reference"), sm_cell_number(t, "reference_nll"), sm_cell_number(t, "reference_error"));
 }
 
 static void print_md(const json_t *records, FILE *out)
@@ -159,17 +141,18 @@ static void print_md(const json_t *records, FILE *out)
             "|-----------|--------|-----|---------:|---------:|---------:|---------:|--------:|---------:|---------:|--"
             "-------:|-"
             "---------:|---------|\n",
-            text(json_object_get(first, "model"), "name"), text(q, "against"), number(first, "max_seq"),
-            text(q, "fed"));
+            sm_cell_text(json_object_get(first, "model"), "name"), sm_cell_text(q, "against"),
+            sm_cell_number(first, "max_seq"), sm_cell_text(q, "fed"));
     json_array_foreach(records, i, r) print_md_summary(r, out);
     print_md_text(json_object_get(q, "perplexity"), out);
     json_array_foreach(records, i, r)
     {
         const json_t *quality = json_object_get(r, "quality");
-        const int alone = json_array_size(records) == 1, outside = strcmp(text(quality, "verdict"), "within") != 0;
+        const int alone = json_array_size(records) == 1,
+                  outside = strcmp(sm_cell_text(quality, "verdict"), "within") != 0;
         if (outside)
-            fprintf(out, "\noutside: %s, scale in %s, kv %s: %s.\n", text(r, "recipe"), text(quality, "scale_in"),
-                    text(r, "kv_type"), text(quality, "why"));
+            fprintf(out, "\noutside: %s, scale in %s, kv %s: %s.\n", sm_cell_text(r, "recipe"),
+                    sm_cell_text(quality, "scale_in"), sm_cell_text(r, "kv_type"), sm_cell_text(quality, "why"));
         if (alone) print_md_steps(r, out);
         if (alone) print_md_paths(r, out);
         if (outside) print_md_layers(r, alone, out);
@@ -184,12 +167,13 @@ static void print_csv(const json_t *record, FILE *out)
     size_t i;
     json_array_foreach(json_object_get(q, "steps"), i, s)
     {
-        fprintf(out, "\"%s\",\"%s\",\"%s\",%.0f,\"%s\",%zu,%.0f,%s,%.0f,%.0f,\"%s\"", text(record, "recipe"),
-                text(q, "scale_in"), text(record, "kv_type"), number(record, "max_seq"), text(q, "verdict"), i + 1,
-                number(s, "turn"), text(s, "phase"), number(s, "past"), number(s, "tokens"), text(s, "shapes"));
+        fprintf(out, "\"%s\",\"%s\",\"%s\",%.0f,\"%s\",%zu,%.0f,%s,%.0f,%.0f,\"%s\"", sm_cell_text(record, "recipe"),
+                sm_cell_text(q, "scale_in"), sm_cell_text(record, "kv_type"), sm_cell_number(record, "max_seq"),
+                sm_cell_text(q, "verdict"), i + 1, sm_cell_number(s, "turn"), sm_cell_text(s, "phase"),
+                sm_cell_number(s, "past"), sm_cell_number(s, "tokens"), sm_cell_text(s, "shapes"));
         for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
             char cell[32];
-            fprintf(out, ",%s", shown(cell, sizeof cell, "%.9g", number(s, keys[k])));
+            fprintf(out, ",%s", sm_cell_shown(cell, sizeof cell, "%.9g", sm_cell_number(s, keys[k])));
         }
         fputc('\n', out);
     }
