@@ -20,8 +20,9 @@
  * 17  a key mask of bools, fill -100                   test_key_mask *
  * 19  a consumer of shared keys returns hidden only    test_consumer *
  * 20  final softcap, one row of logits                 test_softcap *
+ * 22  ranges and constants of a quantiser              tests/quantise_channel.c; moving averages: tests/recipes.c
  * 23  lists of buckets                                 tests/bucket.c (there are no exported files)
- * 18, 21, 22, 24: unrolled export, vision fusion, observers, an inspector: there are none here.
+ * 18, 21, 24: unrolled export, vision fusion, an inspector: there are none here.
  *
  * not tested by TICO                                   test
  * bucket selector                                      tests/bucket.c
