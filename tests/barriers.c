@@ -90,8 +90,8 @@ static void check(uint64_t seed, const char *recipe)
 {
     struct random_model m;
     struct sm_random r = {seed};
-    struct sm_weights *w;
-    struct sm_positions *positions;
+    struct sm_weights *w = NULL;
+    struct sm_positions *positions = NULL;
     float wanted[3 * 64], got[3 * 64];
     const struct sm_choice choice = {.features = sm_cpu_features()};
     random_model_create(&m, seed, SM_FORMAT_Q8_0);

@@ -216,8 +216,8 @@ static void talk(struct sm_session *s, struct answer *a, const struct subject *o
 
 static void answer(const struct subject *of, const struct way *way, struct answer *a)
 {
-    struct sm_weights *weights;
-    struct sm_session *session;
+    struct sm_weights *weights = NULL;
+    struct sm_session *session = NULL;
     struct sm_session_options options = way->options;
     const struct sm_choice choice = {.features = way->features};
     *a = (struct answer){.vocab = of->random.model.shape.vocab, .keep = true, .one_row = way->one_row};
@@ -238,8 +238,8 @@ static void answer(const struct subject *of, const struct way *way, struct answe
 static void subject_create(struct subject *s, uint64_t seed)
 {
     struct sm_random r = {seed};
-    struct sm_weights *weights;
-    struct sm_session *session;
+    struct sm_weights *weights = NULL;
+    struct sm_session *session = NULL;
     const struct sm_choice choice = {.features = sm_cpu_features()};
     const bool native = sm_random_below(&r, 5) == 0;
     memset(s, 0, sizeof *s);

@@ -94,9 +94,9 @@ static void run(const struct reference *r, const char *file, const char *recipe,
                 const struct sm_session_options *options, enum sm_padding padding, struct outcome *o)
 {
     struct sm_session_options with = *options;
-    struct sm_model *model;
-    struct sm_weights *weights;
-    struct sm_session *session;
+    struct sm_model *model = NULL;
+    struct sm_weights *weights = NULL;
+    struct sm_session *session = NULL;
     const struct sm_choice choice = {.features = features};
     *o = (struct outcome){.vocab = r->vocab, .logits = malloc(r->count * r->vocab * sizeof(float))};
     with.hooks.done = keep;
