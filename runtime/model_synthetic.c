@@ -180,31 +180,13 @@ static const char *refusal(const struct sm_model_shape *shape, enum sm_format fo
                : NULL;
 }
 
-/* The divisors of llama3 scaling (model-math: 0.6), as a converter would have stored them. */
-static void add_divisors(struct sm_model *m, float *to)
-{
-    const struct sm_rope_scaling *s = &m->shape.rope_scaling;
-    const struct sm_layer_shape *a = &m->shape.layer[0];
-    for (size_t i = 0; i < a->head_dim / 2; i++) {
-        const double f = pow(a->rope_theta, -2.0 * (double)i / (double)a->head_dim);
-        const double wavelength = 2 * 3.14159265358979323846 / f;
-        const double t = (s->original / wavelength - s->low) / (s->high - s->low);
-        to[i] = 1;
-        if (wavelength > s->original / s->low)
-            to[i] = (float)s->factor;
-        else if (wavelength >= s->original / s->high)
-            to[i] = (float)(1 / ((1 - t) / s->factor + t));
-    }
-    m->rope_divisors = (struct sm_tensor){to, SM_FORMAT_F32, 1, a->head_dim / 2, a->head_dim / 2 * sizeof *to};
-}
-
 /* Reserves what the tensors need. 0; -1 with a sentence. */
 static int reserve(struct sm_model *m, enum sm_format format, char *why, size_t why_bytes)
 {
     struct builder sizes = {.model = m, .format = format};
     add_all(&sizes);
     const size_t room = sm_free_memory();
-    m->map_bytes = sizes.used + m->shape.layer[0].head_dim / 2 * sizeof(float);
+    m->map_bytes = sizes.used;
     if (m->map_bytes > room) {
         snprintf(why, why_bytes, "its %s weights take %.3g GiB, and %.3g GiB are free", sm_format_name(format),
                  (double)m->map_bytes / 0x1p30, (double)room / 0x1p30);
@@ -234,7 +216,6 @@ int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *sha
     }
     struct builder b = {.model = m, .format = format, .base = m->map, .random = {seed}};
     add_all(&b);
-    if (shape->rope_scaling.factor > 0) add_divisors(m, (float *)(void *)(b.base + b.used));
     m->synthetic = true;
     m->bytes = b.used;
     m->parameters = sm_shape_parameters(shape);

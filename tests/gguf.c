@@ -14,6 +14,7 @@
 #include "fuzz/gguf_target.h"
 #include "golden.h"
 #include "model.h"
+#include "positions.h"
 #include "random.h"
 #include "weights.h"
 
@@ -231,20 +232,29 @@ static void test_paths(void **state)
     assert_null(m);
 }
 
-/* The divisors made for Llama 3.2's scaling are those that its published files hold. */
+/* The divisors that Llama 3.2's scaling makes are those that its published files hold: angles at position 1 are the
+ * frequencies. */
 static void test_llama3_divisors(void **state)
 {
     (void)state;
     static struct sm_model_shape shape;
     struct sm_model *m;
+    struct sm_positions *p;
     assert_int_equal(sm_shape_load(&shape, "llama-3.2-1b", why, sizeof why), 0);
     shape.layers = 1;
     shape.vocab = 32;
-    if (sm_model_synthetic(&m, &shape, SM_FORMAT_Q4_0, 1, why, sizeof why)) fail_msg("%s", why);
-    const float *d = m->rope_divisors.data;
-    const float published[] = {1, 1.6513292f, 3.2922621f, 9.666729f, 32};
-    for (size_t i = 0; i < 5; i++) assert_float_equal(d[14 + i], published[i], 1e-5f * published[i]);
-    assert_true(d[0] == 1 && d[31] == 32);
+    if (sm_model_synthetic(&m, &shape, SM_FORMAT_Q4_0, 1, why, sizeof why) ||
+        sm_positions_create(&p, m, 2, why, sizeof why))
+        fail_msg("%s", why);
+    const struct sm_rotation *r = &p->rotation[0];
+    const double published[] = {1, 1.6513292, 3.2922621, 9.666729, 32};
+    for (size_t i = 0; i < 32; i++) {
+        const double plain = pow(500000, -2.0 * (double)i / 64);
+        const double divisor = plain / atan2((double)r->sin[32 + i], (double)r->cos[32 + i]);
+        const double wanted = published[i < 14 ? 0 : i > 18 ? 4 : i - 14];
+        if (!(fabs(divisor - wanted) <= 1e-5 * wanted)) fail_msg("pair %zu is divided by %g", i, divisor);
+    }
+    sm_positions_destroy(p);
     sm_model_close(m);
 }
 
