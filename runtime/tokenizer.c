@@ -192,7 +192,7 @@ void tok_work_end(struct tok_work *w)
 int sm_tokenizer_encode(const struct sm_tokenizer *t, const char *text, size_t bytes, unsigned flags, int32_t **ids,
                         size_t *count, char *why, size_t why_bytes)
 {
-    const struct tok_why sentence = {why, why_bytes, "splitting a text into tokens", NULL};
+    const struct tok_why sentence = {why, why_bytes, "splitting a text into", "tokens"};
     struct tok_work w = {.t = t, .why = &sentence, .patience = TOK_PATIENCE + 64 * (uint64_t)bytes};
     *ids = NULL;
     *count = 0;
@@ -254,7 +254,7 @@ static int open_bytes(struct sm_tokenizer **tokenizer, const void *bytes, size_t
 int sm_tokenizer_open_memory(struct sm_tokenizer **tokenizer, const void *bytes, size_t count, char *why,
                              size_t why_bytes)
 {
-    const struct tok_why sentence = {why, why_bytes, "reading a tokenizer", NULL};
+    const struct tok_why sentence = {why, why_bytes, "reading", "a tokenizer"};
     return open_bytes(tokenizer, bytes, count, NULL, &sentence);
 }
 

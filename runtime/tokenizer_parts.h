@@ -19,7 +19,7 @@ struct tok_why {
     char *text;
     size_t bytes;
     const char *doing; /* "reading the tokenizer of" */
-    const char *what;  /* the file, or NULL */
+    const char *what;  /* the file, or what stands for it */
 };
 
 /* Writes the sentence and returns -1. */

@@ -1,19 +1,16 @@
 /* The hash tables of a tokenizer: pairs of tokens, tries, and lists that grow. */
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
+#include "sentence.h"
 #include "tokenizer_parts.h"
 
 int tok_refuse(const struct tok_why *why, const char *format, ...)
 {
-    const int n = snprintf(why->text, why->bytes, why->what ? "%s '%s': " : "%s: ", why->doing, why->what);
-    if (n >= 0 && (size_t)n < why->bytes) {
-        va_list args;
-        va_start(args, format);
-        vsnprintf(why->text + n, why->bytes - (size_t)n, format, args);
-        va_end(args);
-    }
+    va_list args;
+    va_start(args, format);
+    sm_sentence(why->text, why->bytes, why->doing, why->what, format, args);
+    va_end(args);
     return -1;
 }
 

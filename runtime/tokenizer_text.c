@@ -87,7 +87,7 @@ static size_t ready(const char *text, size_t bytes)
 int sm_text_add(struct sm_text *text, const struct sm_tokenizer *t, int32_t id, bool markers, char *why,
                 size_t why_bytes)
 {
-    const struct tok_why sentence = {why, why_bytes, "turning tokens into text", NULL};
+    const struct tok_why sentence = {why, why_bytes, "turning tokens into", "text"};
     if (!text->at && text_put(text, "", 0, &sentence)) return -1;
     if (id < 0 || (size_t)id >= t->count || t->tokens[id].kind == TOK_ABSENT)
         return tok_refuse(&sentence, "there is no token %d: the vocabulary has 0 to %zu", (int)id, t->count - 1);
@@ -116,7 +116,7 @@ void sm_text_free(struct sm_text *text)
 int sm_tokenizer_decode(const struct sm_tokenizer *t, const int32_t *ids, size_t count, bool markers, char **text,
                         size_t *bytes, char *why, size_t why_bytes)
 {
-    const struct tok_why sentence = {why, why_bytes, "turning tokens into text", NULL};
+    const struct tok_why sentence = {why, why_bytes, "turning tokens into", "text"};
     struct sm_text all = {0};
     *text = NULL;
     *bytes = 0;

@@ -302,6 +302,7 @@ static void test_refusals(void **state)
             "{\"type\": \"TemplateProcessing\", \"single\": [{\"SpecialToken\": {\"id\": \"s\"}}],"
             " \"special_tokens\": {\"s\": {\"ids\": [77777]}}}",
             "is not one of its");
+    refused("model", "type", "\"\\u001b[2J\"", "type '?[2J'"); /* a terminal is told nothing */
     assert_int_equal(sm_tokenizer_open_memory(&t, "[1, 2", 5, why, sizeof why), -1);
     assert_non_null(strstr(why, "neither GGUF nor JSON"));
     assert_int_equal(sm_tokenizer_open(&t, "/nowhere", why, sizeof why), -1);
