@@ -14,8 +14,9 @@
  *   shape             {"rows":1,...}, the family's axes
  *   threads           in the team; cache_state "hot" or "cold"
  *   model             {"name","file","bytes","sha256","arch","parameters","synthetic","formats",
- *                     "conversions":[{"from","to","tensors","relative_rms","max_error"}]}
- *   recipe            "float" or "native"; phase "prefill", "append" or "decode"
+ *                     "conversions":[{"from","to","tensors","relative_rms","max_error"}],
+ *                     "scales": where static scales of activations come from, or null}
+ *   recipe            "native", "float", "w4c-a16", ...: weights.h; phase "prefill", "append" or "decode"
  *   scale_in          of a model's run: where the attention scale is applied: "scores", or folded into "q" or "k"
  *   max_seq bucket kv_type n_prompt n_gen n_depth padding_side
  *   unit              "ns"; samples [per call or per token, raw]; iterations [calls in each sample]

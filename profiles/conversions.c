@@ -10,6 +10,7 @@ void sm_conversions_record(struct sm_record *record, const struct sm_weights *we
                                               c->relative_rms, "max_error", c->max_error));
     }
     sm_record_put_json(record, "model", "conversions", list);
+    sm_record_put_json(record, "model", "scales", weights->scales_from[0] ? json_string(weights->scales_from) : NULL);
 }
 
 size_t sm_conversions_print(const json_t *record, FILE *out)

@@ -8,7 +8,7 @@
 #include "record.h"
 #include "weights.h"
 
-/* The member "conversions" of the record's model. */
+/* The members "conversions" and "scales" of the record's model. */
 void sm_conversions_record(struct sm_record *record, const struct sm_weights *weights);
 
 /* A line for each conversion of a record: how many. */

@@ -14,6 +14,7 @@
 #include "prompt.h"
 #include "rows.h"
 #include "source.h"
+#include "static_scales.h"
 #include "tokens.h"
 #include "turns_trial.h"
 #include "weights.h"
@@ -50,10 +51,10 @@ static struct sm_weights *weights_for(struct run *run, int recipe, enum sm_scale
                                      .forced = run->options.forced.list,
                                      .forced_count = run->options.forced.count,
                                      .scale_in = in};
-    const uint64_t begin = sm_clock_ns();
-    if (sm_weights_create(w, run->source.model, sm_recipe_name((size_t)recipe), &choice, why, why_bytes)) return NULL;
-    (*w)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;
-    return *w;
+    return sm_static_scales_pack(w, &run->source, sm_recipe_name((size_t)recipe), &run->options.kv, run->options.scales,
+                                 &choice, why, why_bytes)
+               ? NULL
+               : *w;
 }
 
 static void print_tokens(const char *id, const struct sm_trial *trial)

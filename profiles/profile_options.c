@@ -143,6 +143,8 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: 1 and all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",
          "native (default), float, w4c-a8, w4c-a16, ...: see the README"},
+        {"scales", 0, SM_ARGUMENT_STRING, &o->scales, NULL, "FILE",
+         "static scales (default: results/scales/MODEL-RECIPE.json)"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST",
          "groups of counters (default core,software; none: no pass)"},

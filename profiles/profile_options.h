@@ -17,7 +17,7 @@ struct profile_options {
     int recipe_index[PROFILE_MOST_RECIPES];
     int64_t gen, reps, token_seed;
     bool gen_standard; /* gen was not given, and may be cut to fit */
-    const char *tokens;
+    const char *tokens, *scales;
     const char *text, *text_file; /* a prompt as text */
     bool chat, show;
     const char *turns_text, *turns_file;

@@ -128,6 +128,8 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST", "recipes to verify (default native)"},
         {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "KV types to verify (default f16)"},
         {"scale-in", 0, SM_ARGUMENT_STRINGS, &o->scale_in, places, "LIST", "attention scale: scores (default), q, k"},
+        {"scales", 0, SM_ARGUMENT_STRING, &o->scales, NULL, "FILE",
+         "static scales (default: results/scales/MODEL-RECIPE.json)"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT on the tested side"},
         {"turns", 0, SM_ARGUMENT_STRING, &o->turns_text, NULL, "LIST",
          "PROMPT+GENERATED,... (default " VERIFY_STANDARD_TURNS ", or the golden's)"},

@@ -26,7 +26,7 @@ struct verify_options {
     const char *prompt;        /* of the only turn; NULL: none was given as text */
     const char *text;          /* NULL: no perplexity */
     int64_t stride, text_most; /* 0: half a window; all of it */
-    const char *turns_text, *turns_file, *tokens;
+    const char *turns_text, *turns_file, *tokens, *scales;
     struct sm_turns turns; /* count 0: none were asked for */
     bool same_token, no_paths;
     struct verify_limits limits; /* NAN: the standard one */

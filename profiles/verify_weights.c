@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "cpu.h"
 #include "prompt.h"
+#include "static_scales.h"
 #include "tokens.h"
 #include "verify_state.h"
 
@@ -27,17 +28,27 @@ static int pack(struct sm_weights **weights, const struct sm_model *model, const
     return 0;
 }
 
-/* Scales from the beginning of the text, or from the prompts where there is none. */
+/* Scales from the file that was named or is where they are looked for; else from the beginning of the text, or from the
+ * prompts where there is none. */
 static int calibrate(struct verify *v, size_t recipe, const struct sm_choice *choice, char *why, size_t why_bytes)
 {
     const struct sm_model *model = v->source.model;
     const struct sm_calibration how = {.window = CALIBRATION_WINDOW, .threads = v->session.threads};
     const int32_t *tokens = v->text ? v->text : v->prompts;
     const size_t count = v->text ? v->text_count : v->prompt_count;
+    const size_t some = count < CALIBRATION_TOKENS ? count : CALIBRATION_TOKENS;
+    struct sm_static_scales found;
     if (v->scales[recipe]) return 0;
-    if (sm_scales_measure(&v->scales[recipe], model, verify_recipe(v, recipe), choice, tokens,
-                          count < CALIBRATION_TOKENS ? count : CALIBRATION_TOKENS, &how, why, why_bytes))
+    if (sm_static_scales_find(&found, &v->source, verify_recipe(v, recipe), v->options.scales, why, why_bytes))
         return -1;
+    v->scales[recipe] = found.scales;
+    json_decref(found.facts);
+    if (!found.scales && sm_scales_measure(&v->scales[recipe], model, verify_recipe(v, recipe), choice, tokens, some,
+                                           &how, why, why_bytes))
+        return -1;
+    if (!found.scales)
+        snprintf(v->scales[recipe]->from, sizeof v->scales[recipe]->from, "made for this run from %zu tokens of %s",
+                 some, v->text ? "its text" : "its prompts");
     v->kv_scales[recipe] = calloc(model->shape.layers, sizeof *v->kv_scales[recipe]);
     if (v->kv_scales[recipe]) {
         sm_scales_kv(v->scales[recipe], v->kv_scales[recipe]);

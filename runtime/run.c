@@ -145,7 +145,7 @@ static int make_plans(struct sm_session *s, char *why, size_t why_bytes)
 static int set_kv_scales(struct sm_session *s, char *why, size_t why_bytes)
 {
     const struct sm_model *m = s->weights->model;
-    const float(*given)[2] = s->options.kv_scales;
+    const float(*given)[2] = s->options.kv_scales ? s->options.kv_scales : (const float(*)[2])s->weights->kv_scales;
     float scale[SM_SHAPE_MAX_LAYERS][2];
     if (s->options.kv != SM_KV_I16) return 0;
     if (!given && !m->synthetic) {

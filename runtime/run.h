@@ -41,7 +41,8 @@ struct sm_session_options {
     size_t max_seq; /* K: at least 2 */
     enum sm_kv_type kv;
     /* i16: [layers] of scale of keys and of values, unscaled keys also where the attention scale is folded into them
-     * (cache.h). NULL: synthetic weights alone have some that fit. */
+     * (cache.h). NULL: those of the weights, if they were given some; synthetic
+     * weights have some that fit. */
     const float (*kv_scales)[2];
     size_t threads;             /* at least 1 */
     bool all_rows;              /* prefill and append keep all logits and hidden states */

@@ -32,6 +32,7 @@ struct sm_scales {
     size_t layers;
     float (*layer)[SM_LAYER_SITES];
     float model[SM_MODEL_SITES];
+    char from[SM_SCALES_FROM_BYTES]; /* a few words on where they come from, for records; "": nobody said */
 };
 
 /* The scale of int16 for a largest magnitude: largest / 32767, and at least 1e-8. */

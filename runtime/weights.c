@@ -1,6 +1,5 @@
 #include "weights.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,54 +12,9 @@
 #include "scales.h"
 #include "weights_fill.h"
 #include "weights_fold.h"
+#include "weights_recipe.h"
 
 #define ALIGN 64
-/* What a matrix becomes by its role: SM_FORMAT_NONE is its own format, or the nearest that has a kernel. A table that
- * some kernel gathers from stays as it is, unless it is to be W8C. */
-static const struct recipe {
-    const char *name;
-    enum sm_format linear, head, table;
-    enum sm_rows rows; /* of matrices per channel; those in groups have A8, floats have none */
-    bool clip;         /* linear only */
-} recipes[] = {
-    {"native", SM_FORMAT_NONE, SM_FORMAT_NONE, SM_FORMAT_NONE, SM_ROWS_A8, false},
-    {"float", SM_FORMAT_F32, SM_FORMAT_F32, SM_FORMAT_F32, SM_ROWS_F32, false},
-    {"w4g32-a8", SM_FORMAT_Q4_0, SM_FORMAT_Q8_0, SM_FORMAT_NONE, SM_ROWS_A8, false},
-    {"w4c-a8", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A8R, false},
-    {"w4c-a8-clip", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A8R, true},
-    {"w8c-a8", SM_FORMAT_W8C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A8R, false},
-    {"w4c-a16", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A16, false},
-    {"w4c-a16-clip", SM_FORMAT_W4C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A16, true},
-    {"w8c-a16", SM_FORMAT_W8C, SM_FORMAT_W8C, SM_FORMAT_W8C, SM_ROWS_A16, false},
-};
-
-static_assert(sizeof recipes / sizeof *recipes < SM_RECIPES_MOST, "callers make tables of them");
-
-/* Which family runs a matrix of a format. */
-static const struct rule {
-    enum sm_format format;
-    enum sm_rows rows;
-    const char *family;
-} rules[] = {
-    {SM_FORMAT_F32, SM_ROWS_F32, "matmul_f32"},      {SM_FORMAT_Q4_0, SM_ROWS_A8, "matmul_w4g32_a8"},
-    {SM_FORMAT_Q4_1, SM_ROWS_A8, "matmul_w4g32_a8"}, {SM_FORMAT_Q8_0, SM_ROWS_A8, "matmul_w8g32_a8"},
-    {SM_FORMAT_W4C, SM_ROWS_A8R, "matmul_w4c_a8"},   {SM_FORMAT_W8C, SM_ROWS_A8R, "matmul_w8c_a8"},
-    {SM_FORMAT_W4C, SM_ROWS_A16, "matmul_w4c_a16"},  {SM_FORMAT_W8C, SM_ROWS_A16, "matmul_w8c_a16"},
-};
-
-static const struct rule *rule_for(const struct recipe *recipe, enum sm_format format)
-{
-    const bool channels = format == SM_FORMAT_W4C || format == SM_FORMAT_W8C;
-    size_t i = 0;
-    while (rules[i].format != format || (channels && rules[i].rows != recipe->rows)) i++;
-    return &rules[i];
-}
-
-const char *sm_recipe_name(size_t i)
-{
-    return i < sizeof recipes / sizeof *recipes ? recipes[i].name : NULL;
-}
-
 static const struct sm_variant *forced_variant(const struct sm_choice *choice, const struct sm_family *family,
                                                enum sm_format format)
 {
@@ -155,7 +109,7 @@ static int add_matrix(struct weights_packer *p, const struct sm_tensor *from, co
     const enum sm_format wanted = packed_format(from, role->head ? p->recipe->head : p->recipe->linear);
     const bool through = p->weights->choice.weights_only && wanted != from->format && wanted != SM_FORMAT_F32;
     const enum sm_format packed = p->weights->choice.weights_only ? SM_FORMAT_F32 : wanted;
-    const struct rule *rule = rule_for(p->recipe, packed);
+    const struct recipe_rule *rule = recipe_rule(p->recipe, packed);
     const struct sm_variant *v = sm_choose(&p->weights->choice, rule->family, packed, p->why, p->why_bytes);
     if (!v) return -1;
     *to = (struct sm_weight){.family = sm_family_named(rule->family),
@@ -313,41 +267,17 @@ static int copy_choice(struct sm_weights *w, const struct sm_choice *choice, cha
     return 0;
 }
 
-static const struct recipe *recipe_named(const char *name, char *why, size_t why_bytes)
+/* Sessions with a cache in int16 ask for them later. */
+static int keep_kv_scales(struct sm_weights *w, char *why, size_t why_bytes)
 {
-    size_t used = (size_t)snprintf(why, why_bytes, "packing weights: there is no recipe '%.60s'; there are", name);
-    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {
-        if (!strcmp(name, recipes[i].name)) return &recipes[i];
-        if (used < why_bytes)
-            used += (size_t)snprintf(why + used, why_bytes - used, "%s %s", i ? "," : "", recipes[i].name);
-    }
-    return NULL;
-}
-
-bool sm_recipe_needs_scales(const char *recipe)
-{
-    for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++)
-        if (!strcmp(recipe, recipes[i].name)) return recipes[i].rows == SM_ROWS_A16;
-    return false;
-}
-
-/* Scales for this recipe and this model, or a sentence. */
-static int check_scales(const struct recipe *recipe, const struct sm_model *model, const struct sm_choice *choice,
-                        char *why, size_t why_bytes)
-{
-    const struct sm_scales *scales = choice->scales;
-    if (recipe->rows != SM_ROWS_A16 || choice->weights_only) return 0;
-    if (!scales)
-        snprintf(why, why_bytes,
-                 "packing weights: the recipe %s needs static scales of activations; make them with slotmark scales "
-                 "MODEL --text FILE",
-                 recipe->name);
-    else if (scales->layers != model->shape.layers)
-        snprintf(why, why_bytes, "packing weights: the scales given are of a model of %zu layers, and this one has %zu",
-                 scales->layers, model->shape.layers);
+    if (!w->choice.scales) return 0;
+    memcpy(w->scales_from, w->choice.scales->from, sizeof w->scales_from);
+    w->kv_scales = calloc(w->model->shape.layers, sizeof *w->kv_scales);
+    if (w->kv_scales)
+        sm_scales_kv(w->choice.scales, w->kv_scales);
     else
-        return 0;
-    return -1;
+        snprintf(why, why_bytes, "packing weights: out of memory");
+    return w->kv_scales ? 0 : -1;
 }
 
 int sm_weights_create(struct sm_weights **weights, const struct sm_model *model, const char *recipe,
@@ -355,7 +285,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
 {
     const size_t layers = model->shape.layers;
     struct weights_packer p = {.recipe = recipe_named(recipe, why, why_bytes), .why = why, .why_bytes = why_bytes};
-    if (!p.recipe || check_scales(p.recipe, model, choice, why, why_bytes)) return -1;
+    if (!p.recipe || recipe_check_scales(p.recipe, model, choice, why, why_bytes)) return -1;
     struct sm_weights *w = calloc(1, sizeof *w);
     p.weights = w;
     p.jobs = calloc(layers * SM_LAYER_TENSORS + 4, sizeof *p.jobs);
@@ -368,7 +298,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     w->model = model;
     w->recipe = p.recipe->name;
     w->rows = choice->weights_only ? SM_ROWS_F32 : p.recipe->rows;
-    if (copy_choice(w, choice, why, why_bytes) || plan_jobs(&p)) goto done;
+    if (copy_choice(w, choice, why, why_bytes) || plan_jobs(&p) || keep_kv_scales(w, why, why_bytes)) goto done;
     if (p.bytes > sm_free_memory()) {
         snprintf(why, why_bytes, "packing weights: the recipe %s needs %.3g GiB, and %.3g GiB are free", w->recipe,
                  (double)p.bytes / 0x1p30, (double)sm_free_memory() / 0x1p30);
@@ -383,8 +313,8 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     (void)madvise(w->memory, p.bytes, MADV_HUGEPAGE); /* weights are streamed: fewer TLB misses where it is granted */
     w->memory_bytes = w->bytes = p.bytes;
     bad = weights_fill(&p);
-    w->choice.scales = NULL;
 done:
+    if (w) w->choice.scales = NULL; /* the caller's */
     free(p.jobs);
     if (bad)
         sm_weights_destroy(w);
@@ -398,6 +328,7 @@ void sm_weights_destroy(struct sm_weights *w)
     if (!w) return;
     if (w->memory) munmap(w->memory, w->memory_bytes);
     free(w->names);
+    free(w->kv_scales);
     free(w->layer);
     free(w);
 }

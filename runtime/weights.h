@@ -35,6 +35,8 @@ enum sm_scale_in { SM_SCALE_IN_SCORES, SM_SCALE_IN_Q, SM_SCALE_IN_K, SM_SCALE_IN
 const char *sm_scale_in_name(enum sm_scale_in in);
 int sm_scale_in_named(const char *name, enum sm_scale_in *in);
 
+#define SM_SCALES_FROM_BYTES 192
+
 /* What a model's owner may choose. Variants: the best one that `features` can run, unless the family is forced. */
 struct sm_choice {
     uint32_t features; /* sm_cpu_features() as a rule */
@@ -97,8 +99,10 @@ struct sm_weights {
     struct sm_tensor embedding, per_layer_table; /* the model's own, or made into a format that has a kernel */
     struct sm_conversion conversion[32];
     size_t conversion_count;
-    size_t bytes;  /* held by the weights, beside the model's own */
-    double pack_s; /* 0 until the caller that has a clock fills it in */
+    size_t bytes;                           /* held by the weights, beside the model's own */
+    float (*kv_scales)[2];                  /* [layers], for a cache in int16, of the scales given; or NULL */
+    char scales_from[SM_SCALES_FROM_BYTES]; /* what the scales given say of themselves */
+    double pack_s;                          /* 0 until the caller that has a clock fills it in */
     void *memory, *names;
     size_t memory_bytes;
 };
