@@ -1,7 +1,6 @@
 /* slotmark scales: static scales of activations from a text, for the recipes on int16 rows. */
 #include "scales_command.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,9 @@
 #include "clock.h"
 #include "cpu.h"
 #include "progress.h"
+#include "prompt.h"
 #include "static_scales.h"
-#include "tokenizer.h"
 #include "tokens.h"
-
-#define MOST_TEXT (256 << 20) /* bytes */
 
 struct options {
     const char *text, *tokens, *out, *recipe, *synthetic_name;
@@ -74,29 +71,6 @@ static enum sm_arguments_result parse(struct options *o, int argc, char **argv, 
     return SM_ARGUMENTS_BAD;
 }
 
-/* A whole file, [*bytes]. NULL and a sentence on failure. */
-static char *read_text(const char *path, size_t *bytes, char *why, size_t why_bytes)
-{
-    struct stat facts;
-    FILE *in = fopen(path, "rb");
-    char *text = NULL;
-    errno = 0;
-    if (!in || fstat(fileno(in), &facts) || !S_ISREG(facts.st_mode))
-        snprintf(why, why_bytes, "cannot read the text '%s': %s", path, errno ? strerror(errno) : "it is no file");
-    else if (facts.st_size < 1 || facts.st_size > MOST_TEXT)
-        snprintf(why, why_bytes, "the text '%s' has %lld bytes; 1 to %d can be read", path, (long long)facts.st_size,
-                 MOST_TEXT);
-    else if (!(text = malloc((size_t)facts.st_size)) ||
-             fread(text, 1, (size_t)facts.st_size, in) != (size_t)facts.st_size) {
-        snprintf(why, why_bytes, "cannot read the text '%s' to its end", path);
-        free(text);
-        text = NULL;
-    } else
-        *bytes = (size_t)facts.st_size;
-    if (in) fclose(in);
-    return text;
-}
-
 /* The tokens that run: of a text, of a file of numbers, or for synthetic weights of a seed. */
 static int get_tokens(const struct options *o, const struct sm_source *source, int32_t **tokens, size_t *count,
                       size_t *text_bytes, char *why, size_t why_bytes)
@@ -115,12 +89,12 @@ static int get_tokens(const struct options *o, const struct sm_source *source, i
                          : "synthetic weights have no tokenizer for a text: --tokens FILE, or neither");
         return -1;
     }
-    char *text = read_text(o->text, text_bytes, why, why_bytes);
+    char *text = NULL;
     struct sm_tokenizer *tokenizer = NULL;
-    const int bad = !text || sm_tokenizer_open(&tokenizer, m->file, why, why_bytes) ||
-                    sm_tokenizer_fits(tokenizer, m->shape.vocab, why, why_bytes) ||
-                    sm_tokenizer_encode(tokenizer, text, *text_bytes, SM_ENCODE_ADD_SPECIAL | SM_ENCODE_PLAIN, tokens,
-                                        count, why, why_bytes);
+    const int bad = sm_prompt_read(o->text, &text, text_bytes, why, why_bytes) ||
+                    sm_prompt_tokenizer(&tokenizer, m, why, why_bytes) ||
+                    sm_prompt_tokens(tokenizer, text, *text_bytes, SM_ENCODE_ADD_SPECIAL | SM_ENCODE_PLAIN, tokens,
+                                     count, why, why_bytes);
     sm_tokenizer_close(tokenizer);
     free(text);
     return bad ? -1 : 0;
@@ -153,10 +127,6 @@ static int measure(struct sm_static_scales *s, const struct options *o, const st
                                        .progress = show,
                                        .state = &shown};
     int bad = get_tokens(o, source, &tokens, &count, &text_bytes, why, why_bytes);
-    if (!bad && !count) {
-        snprintf(why, why_bytes, "the text '%s' makes no token", o->text);
-        bad = -1;
-    }
     if (!bad) {
         if (count > (size_t)o->most) count = (size_t)o->most;
         shown.total = count;

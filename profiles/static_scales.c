@@ -212,6 +212,16 @@ static int measure_seeded(struct sm_static_scales *s, const struct sm_source *so
     return bad;
 }
 
+int sm_static_scales_find(struct sm_static_scales *s, const struct sm_source *source, const char *recipe,
+                          const char *path, char *why, size_t why_bytes)
+{
+    char standard[512];
+    *s = (struct sm_static_scales){0};
+    sm_static_scales_path(source, recipe, standard, sizeof standard);
+    if (!path && access(standard, F_OK)) return 0;
+    return sm_static_scales_load(s, path ? path : standard, source, recipe, why, why_bytes);
+}
+
 int sm_static_scales_for(struct sm_static_scales *s, const struct sm_source *source, const char *recipe,
                          bool keys_and_values, const char *path, const struct sm_choice *choice, char *why,
                          size_t why_bytes)
@@ -219,10 +229,10 @@ int sm_static_scales_for(struct sm_static_scales *s, const struct sm_source *sou
     char standard[512];
     *s = (struct sm_static_scales){0};
     if (!sm_recipe_needs_scales(recipe) && !keys_and_values) return 0;
-    sm_static_scales_path(source, recipe, standard, sizeof standard);
-    if (path || !access(standard, F_OK))
-        return sm_static_scales_load(s, path ? path : standard, source, recipe, why, why_bytes);
+    if (sm_static_scales_find(s, source, recipe, path, why, why_bytes)) return -1;
+    if (s->scales) return 0;
     if (source->model->synthetic) return measure_seeded(s, source, recipe, choice, why, why_bytes);
+    sm_static_scales_path(source, recipe, standard, sizeof standard);
     snprintf(
         why, why_bytes,
         "%s %s needs static scales, and there is no %s; make them with: slotmark scales %s --recipe %s --text FILE",

@@ -93,8 +93,10 @@ static void check(uint64_t seed, const char *recipe)
     struct sm_weights *w = NULL;
     struct sm_positions *positions = NULL;
     float wanted[3 * 64], got[3 * 64];
-    const struct sm_choice choice = {.features = sm_cpu_features()};
+    struct sm_choice choice = {.features = sm_cpu_features()};
     random_model_create(&m, seed, SM_FORMAT_Q8_0);
+    struct sm_scales *scales = fixture_scales(&m.model, recipe);
+    choice.scales = scales;
     const size_t vocab = m.model.shape.vocab;
     for (size_t i = 0; i < sizeof tokens / sizeof *tokens; i++)
         tokens[i] = (int32_t)sm_random_below(&r, (uint32_t)vocab);
@@ -119,6 +121,7 @@ static void check(uint64_t seed, const char *recipe)
         }
     sm_positions_destroy(positions);
     sm_weights_destroy(w);
+    sm_scales_destroy(scales);
     random_model_destroy(&m);
 }
 

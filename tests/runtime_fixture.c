@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "cpu.h"
+
 void fixture_open(struct fixture *f, const struct fixture_options *o)
 {
     char why[512] = "no sentence was written";
@@ -20,6 +22,30 @@ void fixture_open(struct fixture *f, const struct fixture_options *o)
         sm_weights_create(&f->weights, f->model, o->recipe, &choice, why, sizeof why) ||
         sm_session_create(&f->session, f->weights, &options, why, sizeof why))
         fail_msg("%s", why);
+}
+
+struct sm_scales *fixture_scales(const struct sm_model *model, const char *recipe)
+{
+    char why[512];
+    int32_t tokens[24];
+    struct sm_scales *scales = NULL;
+    const struct sm_choice choice = {.features = sm_cpu_features()};
+    const struct sm_calibration how = {.window = 12, .threads = 1};
+    if (!sm_recipe_needs_scales(recipe)) return NULL;
+    for (size_t i = 0; i < 24; i++) tokens[i] = (int32_t)(i * 7 % model->shape.vocab);
+    if (sm_scales_measure(&scales, model, recipe, &choice, tokens, 24, &how, why, sizeof why)) fail_msg("%s", why);
+    return scales;
+}
+
+bool fixture_holds(const struct sm_model *model, const char *recipe)
+{
+    char why[512];
+    struct sm_weights *weights = NULL;
+    const struct sm_choice choice = {.features = sm_cpu_features(), .weights_only = true};
+    if (sm_weights_create(&weights, model, recipe, &choice, why, sizeof why) && !strstr(why, "cannot hold rows of"))
+        fail_msg("%s", why);
+    sm_weights_destroy(weights);
+    return weights != NULL;
 }
 
 void fixture_close(struct fixture *f)

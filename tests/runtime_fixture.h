@@ -3,6 +3,7 @@
 #define SM_RUNTIME_FIXTURE_H
 
 #include "run.h"
+#include "scales.h"
 
 struct fixture {
     struct sm_model *model;
@@ -22,6 +23,12 @@ struct fixture_options {
 /* Fails the test, with the sentence, when something does not work. */
 void fixture_open(struct fixture *fixture, const struct fixture_options *options);
 void fixture_close(struct fixture *fixture);
+
+/* Scales for a recipe of a run of a few seeded tokens; NULL: it needs none. */
+struct sm_scales *fixture_scales(const struct sm_model *model, const char *recipe);
+
+/* Whether the blocks of a recipe can hold the rows of a model's matrices. */
+bool fixture_holds(const struct sm_model *model, const char *recipe);
 
 /* The greatest difference of two arrays. */
 double difference(const float *a, const float *b, size_t count);

@@ -44,12 +44,15 @@ static void end(void *state, enum sm_phase phase, size_t thread)
 
 static void open_file(struct fixture *f, const char *file, const char *recipe, const struct sm_session_options *options)
 {
-    const struct sm_choice choice = {.features = sm_cpu_features()};
+    struct sm_choice choice = {.features = sm_cpu_features()};
+    struct sm_scales *scales = NULL;
     memset(f, 0, sizeof *f);
-    if (sm_model_open(&f->model, golden_path(file), why, sizeof why) ||
-        sm_weights_create(&f->weights, f->model, recipe, &choice, why, sizeof why) ||
+    if (sm_model_open(&f->model, golden_path(file), why, sizeof why)) fail_msg("%s", why);
+    choice.scales = scales = fixture_scales(f->model, recipe);
+    if (sm_weights_create(&f->weights, f->model, recipe, &choice, why, sizeof why) ||
         sm_session_create(&f->session, f->weights, options, why, sizeof why))
         fail_msg("%s", why);
+    sm_scales_destroy(scales);
 }
 
 static void open_model(struct fixture *f, const char *recipe, const struct sm_session_options *options)
@@ -297,7 +300,13 @@ static void test_barriers(void **state)
     static const char *const files[] = {"llama-tiny/llama-tiny-q8_0.gguf", "gemma2-tiny",
                                         "gemma3-tiny/gemma3-tiny-q8_0.gguf", "gemma4-tiny", "gemma4-keqv-tiny"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        for (size_t r = 0; sm_recipe_name(r); r++) check_barriers(files[i], sm_recipe_name(r));
+        for (size_t r = 0; sm_recipe_name(r); r++) {
+            struct sm_model *model;
+            if (sm_model_open(&model, golden_path(files[i]), why, sizeof why)) fail_msg("%s", why);
+            const bool holds = fixture_holds(model, sm_recipe_name(r));
+            sm_model_close(model);
+            if (holds) check_barriers(files[i], sm_recipe_name(r));
+        }
 }
 
 static void test_synthetic(void **state)
@@ -305,16 +314,19 @@ static void test_synthetic(void **state)
     (void)state;
     static struct sm_model_shape shape;
     const enum sm_format formats[] = {SM_FORMAT_F32, SM_FORMAT_Q4_0, SM_FORMAT_Q4_1, SM_FORMAT_Q8_0};
-    const struct sm_choice choice = {.features = sm_cpu_features()};
+    struct sm_choice choice = {.features = sm_cpu_features()};
     const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_F16, .threads = 2};
     assert_int_equal(sm_shape_load(&shape, "smollm2-135m", why, sizeof why), 0);
     shape.layers = 4;
     shape.vocab = 512;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         for (size_t r = 0; sm_recipe_name(r); r++) {
+            if (strstr(sm_recipe_name(r), "clip")) continue; /* the same formats, after a long search */
             struct fixture f = {0};
-            if (sm_model_synthetic(&f.model, &shape, formats[i], 3, why, sizeof why) ||
-                sm_weights_create(&f.weights, f.model, sm_recipe_name(r), &choice, why, sizeof why) ||
+            if (sm_model_synthetic(&f.model, &shape, formats[i], 3, why, sizeof why)) fail_msg("%s", why);
+            struct sm_scales *scales = fixture_scales(f.model, sm_recipe_name(r));
+            choice.scales = scales;
+            if (sm_weights_create(&f.weights, f.model, sm_recipe_name(r), &choice, why, sizeof why) ||
                 sm_session_create(&f.session, f.weights, &options, why, sizeof why) ||
                 sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why) ||
                 sm_session_decode(f.session, 400, why, sizeof why))
@@ -324,6 +336,7 @@ static void test_synthetic(void **state)
             const double spread = sqrt(square / 512);
             if (!(spread > 0.2 && spread < 20))
                 fail_msg("%s: logits spread over %g", sm_format_name(formats[i]), spread);
+            sm_scales_destroy(scales);
             fixture_close(&f);
         }
 }
