@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "bench_table.h"
 #include "cases.h"
+#include "count.h"
 #include "cpu.h"
 #include "gbench.h"
 #include "guard.h"
@@ -27,7 +28,7 @@ struct options {
     struct sm_sweep_choice choice;
     struct sm_list max_seq, bucket, rows, head_dim, heads, kv_heads, valid, window, softcap, vocab;
     const char *dims, *sweep, *cleared;
-    bool quick, full;
+    bool quick, full, count;
     double min_time;
     int64_t repetitions, seed;
     int format;
@@ -84,7 +85,9 @@ static int settle(struct options *o, char *why, size_t why_bytes)
     }
     o->choice.seed = (uint64_t)o->seed;
     o->choice.features = sm_cpu_features();
-    o->choice.hardware_threads = sm_machine()->threads > 0 ? (size_t)sm_machine()->threads : 0;
+    if (o->count) o->choice.features &= SM_COUNT_FEATURES;
+    /* a team that takes turns needs no processor for each of its threads */
+    if (!o->count) o->choice.hardware_threads = sm_machine()->threads > 0 ? (size_t)sm_machine()->threads : 0;
     if (o->flags.list) o->cases.dry_run = true;
     const char *folder = getenv("SLOTMARK_SWEEPS");
     snprintf(o->sweep_path, sizeof o->sweep_path, "%s/%s.sweep", folder && *folder ? folder : SM_SWEEP_FOLDER,
@@ -116,6 +119,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"dim", 0, SM_ARGUMENT_STRING, &o->dims, NULL, "AXES", "any axes: 'out=576,1536;in=576'"},
         {"shape-of", 0, SM_ARGUMENT_STRING, &c->shape_of, NULL, "MODEL", "matrices and attention of a model's shape"},
         {"threads", 0, SM_ARGUMENT_LIST, &c->threads, NULL, "LIST", "teams to time (default 1)"},
+        {"count", 0, SM_ARGUMENT_FLAG, &o->count, NULL, NULL, "count instructions exactly (callgrind), time nothing"},
         {"cold", 0, SM_ARGUMENT_FLAG, &c->cold, NULL, NULL, "rotate operands past the last cache"},
         {"quick", 0, SM_ARGUMENT_FLAG, &o->quick, NULL, NULL, "the quick sweep (default), about a minute"},
         {"full", 0, SM_ARGUMENT_FLAG, &o->full, NULL, NULL, "the whole sweep; long: see --dry-run, --budget"},
@@ -236,6 +240,7 @@ static void show(const struct options *o, const struct sm_timed_session *session
 
 static int run_cases(struct options *o, struct sm_cases *cases, char *why, size_t why_bytes)
 {
+    if (o->count) return sm_count_cases(cases, &o->cases, (enum sm_bench_format)o->format, why, why_bytes);
     if (o->cases.dry_run) return sm_cases_run(cases, &o->cases, run_one, NULL, why, why_bytes);
     struct sm_timed_session session;
     char cleared[600], seed[64];
@@ -276,7 +281,8 @@ static int list_cases(struct options *o, struct sm_bench_cases *list, struct sm_
         struct sm_bench_case *c = list->at[i];
         const int matches = sm_gbench_matches(o->flags.filter, c->id, why, why_bytes);
         if (matches < 0) return -1;
-        if (matches && sm_cases_add(cases, c->id, c->family->name, sm_timed_estimate(&timing, c), c)) {
+        const double seconds = o->count ? sm_count_estimate(c) : sm_timed_estimate(&timing, c);
+        if (matches && sm_cases_add(cases, c->id, c->family->name, seconds, c)) {
             snprintf(why, why_bytes, "no memory for the list of cases");
             return -1;
         }
@@ -292,6 +298,7 @@ int bench_main(int argc, char **argv)
     char why[PATH_BYTES + 256] = "", cleared[512];
     const size_t strays = sm_gbench_clear_environment(cleared, sizeof cleared);
     sm_guarded_loosen();
+    if (argc > 1 && !strcmp(argv[1], "--counted")) return sm_count_child(argv + 2, (size_t)argc - 2);
     struct options *o = calloc(1, sizeof *o);
     struct sm_cases *cases = sm_cases_create();
     struct sm_bench_cases list = {0};
@@ -301,8 +308,8 @@ int bench_main(int argc, char **argv)
         goto out;
     }
     *o = (struct options){.repetitions = NOT_GIVEN, .seed = 1, .cases = SM_CASE_OPTIONS, .cleared = cleared};
-    o->cases.command = "bench";
     const int read = read_options(o, argc, argv, why, sizeof why);
+    o->cases.command = o->count ? "count" : "bench";
     if (read > 0) code = 0;
     if (read < 0) complain(why);
     if (read) goto out;

@@ -183,7 +183,7 @@ void sm_timed_session_init(struct sm_timed_session *session)
     session->memory_bytes = known(m->memory_bytes);
 }
 
-static void describe(struct sm_record *r, const struct sm_bench_case *c)
+void sm_timed_describe(struct sm_record *r, const struct sm_bench_case *c)
 {
     const struct sm_family *f = c->family;
     sm_record_set_string(r, "family", f->name);
@@ -202,7 +202,6 @@ static void describe(struct sm_record *r, const struct sm_bench_case *c)
         const char *type = strrchr(f->name, '_');
         if (type) sm_record_set_string(r, "kv_type", type + 1);
     }
-    sm_record_set_string(r, "unit", "ns");
     if (c->refused) return; /* a shape without meaning has no operations */
     sm_record_set_number(r, "ops", c->workload->ops(&c->shape));
     sm_record_set_string(r, "ops_unit", c->workload->ops_unit);
@@ -291,7 +290,8 @@ struct sm_record *sm_timed_record(struct sm_timed_session *session, const struct
         return NULL;
     }
     char reason[320];
-    describe(r, c);
+    sm_timed_describe(r, c);
+    sm_record_set_string(r, "unit", "ns");
     if (c->refused) {
         sm_record_fail(r, "skipped", c->refused);
     } else if (sm_instances_create(&set, c, session->l2_bytes, session->l3_bytes, session->memory_bytes, reason,

@@ -39,6 +39,9 @@ enum sm_case_outcome sm_timed_case(struct sm_timed_session *session, const struc
 struct sm_record *sm_timed_record(struct sm_timed_session *session, const struct sm_bench_case *c, char *why,
                                   size_t why_bytes);
 
+/* What the record of a case says of it before anything has run: names, shape, team, operations and bytes. */
+void sm_timed_describe(struct sm_record *record, const struct sm_bench_case *c);
+
 /* About how long the case takes, in seconds. */
 double sm_timed_estimate(const struct sm_timed_options *options, const struct sm_bench_case *c);
 

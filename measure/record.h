@@ -5,7 +5,7 @@
  * they never rename one.
  *
  *   schema            1
- *   kind              "bench", "profile", "verify" or "ceiling"
+ *   kind              "bench", "count", "profile", "verify" or "ceiling"
  *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
  *   status, why       "ok"; "error" or "skipped" with a sentence
  *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
@@ -37,6 +37,8 @@
  *                     "prefill_buckets":[..],"calls":[{"phase","rows","tokens","past","policy"}],"peir"}; samples are
  *                     times to the turn's first token, bucket is the rows of all calls
  *   quality           what verify says: {"against","tokens","peir","mean","max","kl",..., "verdict","steps":[..]}
+ *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
+ *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   build             {"version","commit","dirty","compiler","flags","type"}
  *   machine           {"cpu",...}: machine.h
  *

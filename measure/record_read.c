@@ -19,7 +19,7 @@ const struct sm_record_key sm_record_keys[] = {
     {"ops", 'n'},          {"ops_unit", 's'},  {"bytes", 'n'},    {"footprint", 'n'},       {"error", 'n'},
     {"error_after", 'n'},  {"steps", 'a'},     {"memory", 'o'},   {"load_s", 'n'},          {"pack_s", 'n'},
     {"counters", 'a'},     {"witnesses", 'o'}, {"ceilings", 'o'}, {"binding_ceiling", 's'}, {"build", 'o'},
-    {"machine", 'o'},      {"scale_in", 's'},  {"turn", 'o'},     {"quality", 'o'},
+    {"machine", 'o'},      {"scale_in", 's'},  {"turn", 'o'},     {"quality", 'o'},         {"callgrind", 'o'},
 };
 const size_t sm_record_key_count = sizeof sm_record_keys / sizeof *sm_record_keys;
 
@@ -78,7 +78,8 @@ int sm_record_check(const json_t *json, char *why, size_t why_bytes)
                  (long long)json_integer_value(json_object_get(json, "schema")), SM_RECORD_SCHEMA);
         return -1;
     }
-    if (!one_of(json_object_get(json, "kind"), (const char *const[]){"bench", "profile", "ceiling", "verify", NULL}) ||
+    if (!one_of(json_object_get(json, "kind"),
+                (const char *const[]){"bench", "count", "profile", "ceiling", "verify", NULL}) ||
         !one_of(json_object_get(json, "status"), (const char *const[]){"ok", "error", "skipped", NULL})) {
         snprintf(why, why_bytes, "not a record: its kind or its status is none of the known ones");
         return -1;

@@ -1,0 +1,177 @@
+#include "count.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "count_table.h"
+#include "count_tool.h"
+#include "cpu.h"
+#include "instances.h"
+#include "machine.h"
+#include "timed.h"
+
+struct counting {
+    struct sm_count_tool tool;
+    char out[SM_COUNT_PATH_BYTES]; /* the result file; empty: nothing is counted */
+};
+
+static json_t *cache_json(const struct sm_count_cache *cache)
+{
+    return json_pack("{s:I,s:I,s:I}", "bytes", (json_int_t)cache->bytes, "ways", (json_int_t)cache->ways, "line",
+                     (json_int_t)cache->line);
+}
+
+static void put_tool(struct sm_record *r, const struct sm_count_tool *tool)
+{
+    const struct sm_count_geometry *g = &tool->geometry;
+    sm_record_put_string(r, "callgrind", "valgrind", tool->version);
+    sm_record_put_json(r, "callgrind", "i1", cache_json(&g->i1));
+    sm_record_put_json(r, "callgrind", "d1", cache_json(&g->d1));
+    sm_record_put_json(r, "callgrind", "ll", cache_json(&g->ll));
+}
+
+static void put_counter(struct sm_record *r, const char *name, uint64_t value, bool exact, size_t threads)
+{
+    sm_record_add_counter(r, name, (double)value, "1", "callgrind", "usable", NULL, threads > 1 ? "team" : "thread 0");
+    json_t *counters = json_object_get(sm_record_json(r), "counters");
+    json_t *counter = json_array_get(counters, json_array_size(counters) - 1);
+    json_object_set_new(counter, "value", json_integer((json_int_t)value));
+    json_object_set_new(counter, "exact", json_boolean(exact));
+}
+
+static void put_counts(struct sm_record *r, const struct sm_counted *counted, size_t threads)
+{
+    struct sm_counted sum = {0};
+    json_t *by_thread = json_array();
+    for (size_t i = 0; i < threads; i++) {
+        sum.instructions += counted[i].instructions;
+        sum.branches += counted[i].branches;
+        sum.reads += counted[i].reads;
+        sum.writes += counted[i].writes;
+        sum.i1_misses += counted[i].i1_misses;
+        sum.d1_misses += counted[i].d1_misses;
+        sum.ll_misses += counted[i].ll_misses;
+        json_array_append_new(by_thread, json_integer((json_int_t)counted[i].instructions));
+    }
+    put_counter(r, "instructions", sum.instructions, true, threads);
+    put_counter(r, "branches", sum.branches, true, threads);
+    put_counter(r, "memory_reads", sum.reads, true, threads);
+    put_counter(r, "memory_writes", sum.writes, true, threads);
+    put_counter(r, "sim_l1i_misses", sum.i1_misses, false, threads);
+    put_counter(r, "sim_l1d_misses", sum.d1_misses, false, threads);
+    put_counter(r, "sim_ll_misses", sum.ll_misses, false, threads);
+    sm_record_put_json(r, "callgrind", "instructions_by_thread", by_thread);
+}
+
+/* The answer of the team in this process, which rounds as the machine does. 0, or -1 and why. */
+static int check(const struct sm_bench_case *c, struct sm_record *r, char *why, size_t why_bytes)
+{
+    const size_t memory = sm_machine()->memory_bytes;
+    struct sm_bench_case hot = *c;
+    struct sm_instances set;
+    hot.cold = false;
+    if (sm_instances_create(&set, &hot, NAN, NAN, memory ? (double)memory : NAN, why, why_bytes)) return -1;
+    int result = -1;
+    if (sm_instances_prepare(&set) || sm_instances_run(&set, set.count)) {
+        snprintf(why, why_bytes, "no memory or threads to check its answer");
+    } else {
+        const char *damage;
+        const double error = sm_instances_judge(&set, &damage);
+        sm_record_set_number(r, "error", error);
+        if (damage)
+            snprintf(why, why_bytes, "wrong: it %s", damage);
+        else if (!(error <= 1))
+            snprintf(why, why_bytes, "wrong: the error is %g tolerances", error);
+        else
+            result = 0;
+    }
+    sm_instances_destroy(&set);
+    return result;
+}
+
+/* NULL, or what status the record fails with. */
+static const char *count(const struct sm_count_tool *tool, const struct sm_bench_case *c, struct sm_record *r,
+                         bool *interrupted, char *why, size_t why_bytes)
+{
+    struct sm_counted *counted = calloc(c->threads, sizeof *counted);
+    const char *status = "error";
+    if (!counted) {
+        snprintf(why, why_bytes, "no memory for its counts");
+    } else if (!check(c, r, why, why_bytes)) {
+        switch (sm_count_tool_run(tool, c, counted, why, why_bytes)) {
+        case SM_COUNTED:
+            put_counts(r, counted, c->threads);
+            status = NULL;
+            break;
+        case SM_COUNT_REFUSED: status = "skipped"; break;
+        case SM_COUNT_FAILED: break;
+        case SM_COUNT_INTERRUPTED: *interrupted = true; break;
+        }
+    }
+    free(counted);
+    return status;
+}
+
+static enum sm_case_outcome run_one(void *context, const struct sm_case *one, struct sm_case_results *results,
+                                    char *why, size_t why_bytes)
+{
+    struct counting *k = context;
+    const struct sm_bench_case *c = one->payload;
+    struct sm_record *r = sm_record_create("count", c->id);
+    const char *status = "skipped";
+    char reason[768];
+    bool interrupted = false;
+    if (!r) {
+        snprintf(why, why_bytes, "%s: no memory", c->id);
+        return SM_CASE_BROKEN;
+    }
+    sm_timed_describe(r, c);
+    sm_record_set_string(r, "unit", NULL); /* of samples, of which a count has none */
+    put_tool(r, &k->tool);
+    if (c->variant->needs & ~SM_COUNT_FEATURES)
+        snprintf(reason, sizeof reason, "%s needs %s instructions, which %s cannot run", c->variant->name,
+                 c->variant->isa, k->tool.version);
+    else if (c->refused)
+        snprintf(reason, sizeof reason, "%s", c->refused);
+    else
+        status = count(&k->tool, c, r, &interrupted, reason, sizeof reason);
+    if (interrupted || (status && sm_cases_interrupted())) {
+        sm_record_destroy(r);
+        return SM_CASE_DROPPED;
+    }
+    const bool wrong = status && !strcmp(status, "error");
+    if (status) sm_record_fail(r, status, reason);
+    snprintf(k->out, sizeof k->out, "%s", sm_cases_out(results));
+    sm_case_result(results, r);
+    return wrong ? SM_CASE_WRONG : SM_CASE_DONE;
+}
+
+int sm_count_cases(const struct sm_cases *cases, const struct sm_case_options *options, enum sm_bench_format format,
+                   char *why, size_t why_bytes)
+{
+    if (options->dry_run) return sm_cases_run(cases, options, run_one, NULL, why, why_bytes);
+    struct counting *k = calloc(1, sizeof *k);
+    int code = 2;
+    if (!k) {
+        snprintf(why, why_bytes, "no memory");
+        return 2;
+    }
+    if (!sm_count_tool_open(&k->tool, why, why_bytes)) {
+        code = sm_cases_run(cases, options, run_one, k, why, why_bytes);
+        const char *out = *k->out ? k->out : options->resume;
+        if (code != 2 && out && sm_count_show(out, format, why, why_bytes)) code = 2;
+    }
+    sm_count_tool_close(&k->tool);
+    free(k);
+    return code;
+}
+
+double sm_count_estimate(const struct sm_bench_case *c)
+{
+    if (c->refused) return 0.001;
+    const double ops = c->workload->ops(&c->shape);
+    /* start-up; three calls at tens of times their natural time, and making and packing the operands likewise */
+    return 1 + 3 * ops * (c->variant->needs ? 2e-8 : 1e-7) + 4e-7 * (double)c->workload->footprint(&c->shape);
+}

@@ -1,0 +1,28 @@
+/* count_region.h - the jump through which a kernel is entered while it is counted.
+ *
+ * The part lies on the stack and stays where it is, so that the kernel finds its arguments as if it had been called:
+ * the region costs exactly one instruction, a jump, and no memory access. */
+#ifndef SM_COUNT_REGION_H
+#define SM_COUNT_REGION_H
+
+#include "registry.h"
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define SM_COUNT_POSSIBLE 1
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#undef SM_COUNT_POSSIBLE
+#endif
+#endif
+#endif
+
+#define SM_COUNT_SYMBOL "sm_count_region"
+#define SM_COUNT_REGION_INSTRUCTIONS 1
+#define SM_COUNT_REGION_BRANCHES 1
+
+typedef void sm_count_entry(const void *args, struct sm_part part, sm_kernel_fn *fn);
+
+/* The same jump twice, in one line of the instruction cache: the first warms, the second is collected. */
+sm_count_entry sm_count_warm, sm_count_region;
+
+#endif
