@@ -239,7 +239,7 @@ static void test_llama3_divisors(void **state)
     (void)state;
     static struct sm_model_shape shape;
     struct sm_model *m;
-    struct sm_positions *p;
+    struct sm_positions *p = NULL;
     assert_int_equal(sm_shape_load(&shape, "llama-3.2-1b", why, sizeof why), 0);
     shape.layers = 1;
     shape.vocab = 32;
