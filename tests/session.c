@@ -213,102 +213,6 @@ static void test_fewer_threads(void **state)
     assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
 }
 
-/* Every step's shares between two barriers, thread by thread and not step by step: what a barrier is missing for comes
- * out wrong, every time. */
-static void run_thread_by_thread(const struct sm_plan *plan, size_t threads, bool last_first)
-{
-    const struct sm_step *steps = sm_plan_steps(plan);
-    const size_t count = sm_plan_step_count(plan);
-    for (size_t from = 0, to; from < count; from = to) {
-        for (to = from + 1; to < count && !steps[to].barrier;) to++;
-        for (size_t t = 0; t < threads; t++)
-            for (size_t i = from; i < to; i++) {
-                const struct sm_part *part = &steps[i].parts[last_first ? threads - 1 - t : t];
-                if (part->row_begin < part->row_end && part->col_begin < part->col_end)
-                    steps[i].fn(steps[i].args, *part);
-            }
-    }
-}
-
-static struct sm_plan *build(const struct fixture *f, struct sm_positions *positions, enum sm_phase phase, size_t rows,
-                             size_t threads, bool last_row, void **arena)
-{
-    const struct sm_cache *cache = sm_session_cache(f->session);
-    const struct sm_plan_options options = {.phase = phase,
-                                            .rows = rows,
-                                            .max_seq = cache->max_seq,
-                                            .kv = cache->type,
-                                            .threads = threads,
-                                            .last_row = last_row};
-    const size_t bytes = sm_plan_bytes(f->weights, sm_session_cache(f->session), positions, &options, why, sizeof why);
-    if (!bytes || posix_memalign(arena, 64, bytes)) fail_msg("%s", why);
-    memset(*arena, 0, bytes);
-    struct sm_plan *plan =
-        sm_plan_build(*arena, bytes, f->weights, sm_session_cache(f->session), positions, &options, why, sizeof why);
-    if (!plan) fail_msg("%s", why);
-    return plan;
-}
-
-#define APPENDED 3
-
-/* Prefill, an append in a bucket of 5, and decodes, with a team of that many threads. */
-static void run_phases(const struct fixture *f, struct sm_positions *positions, size_t threads, bool last_first,
-                       const float *wanted)
-{
-    void *arenas[3];
-    struct sm_plan *prefill = build(f, positions, SM_PHASE_PREFILL, 24, threads, last_first, &arenas[0]);
-    struct sm_plan *append = build(f, positions, SM_PHASE_APPEND, 5, threads, !last_first, &arenas[1]);
-    struct sm_plan *decode = build(f, positions, SM_PHASE_DECODE, 1, threads, true, &arenas[2]);
-    sm_session_reset(f->session);
-    sm_plan_set(prefill, &(struct sm_call){.tokens = tokens, .begin = 24 - TOKENS, .count = TOKENS});
-    run_thread_by_thread(prefill, threads, last_first);
-    sm_plan_set(append, &(struct sm_call){.tokens = tokens, .count = APPENDED, .past = TOKENS});
-    run_thread_by_thread(append, threads, last_first);
-    for (size_t i = 0; i < 3; i++) {
-        const int32_t token = 11 + (int32_t)i;
-        sm_plan_set(decode, &(struct sm_call){.tokens = &token, .count = 1, .past = TOKENS + APPENDED + i});
-        run_thread_by_thread(decode, threads, last_first);
-    }
-    assert_memory_equal(sm_plan_logits(decode), wanted, 160 * sizeof *wanted);
-    sm_session_cache(f->session)->used = TOKENS + APPENDED + 3; /* what the next reset must clear */
-    for (size_t i = 0; i < 3; i++) free(arenas[i]);
-}
-
-static void check_barriers(const char *file, const char *recipe)
-{
-    const struct sm_session_options options = {
-        .max_seq = 24, .kv = SM_KV_I8, .threads = 1, .append_buckets = {5}, .append_bucket_count = 1};
-    struct fixture f;
-    struct sm_positions *positions;
-    float wanted[160];
-    open_file(&f, file, recipe, &options);
-    assert_int_equal(f.model->shape.vocab, 160);
-    assert_int_equal(sm_positions_create(&positions, f.model, 24, why, sizeof why), 0);
-    assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_LEFT, why, sizeof why), 0);
-    assert_int_equal(sm_session_append(f.session, tokens, APPENDED, why, sizeof why), 0);
-    for (int32_t i = 0; i < 3; i++) assert_int_equal(sm_session_decode(f.session, 11 + i, why, sizeof why), 0);
-    memcpy(wanted, sm_session_logits(f.session), sizeof wanted);
-    for (size_t threads = 2; threads <= 5; threads++)
-        for (int last_first = 0; last_first <= 1; last_first++) run_phases(&f, positions, threads, last_first, wanted);
-    sm_positions_destroy(positions);
-    fixture_close(&f);
-}
-
-static void test_barriers(void **state)
-{
-    (void)state;
-    static const char *const files[] = {"llama-tiny/llama-tiny-q8_0.gguf", "gemma2-tiny",
-                                        "gemma3-tiny/gemma3-tiny-q8_0.gguf", "gemma4-tiny", "gemma4-keqv-tiny"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        for (size_t r = 0; sm_recipe_name(r); r++) {
-            struct sm_model *model;
-            if (sm_model_open(&model, golden_path(files[i]), why, sizeof why)) fail_msg("%s", why);
-            const bool holds = fixture_holds(model, sm_recipe_name(r));
-            sm_model_close(model);
-            if (holds) check_barriers(files[i], sm_recipe_name(r));
-        }
-}
-
 static void test_synthetic(void **state)
 {
     (void)state;
@@ -363,8 +267,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hooks_and_times), cmocka_unit_test(test_layer_kinds),
         cmocka_unit_test(test_calls),           cmocka_unit_test(test_variants_and_sizes),
-        cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_synthetic),       cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_synthetic),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
