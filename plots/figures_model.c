@@ -51,6 +51,10 @@ static void keep_one_model(struct sm_slice *slice)
 static struct sm_slice model_records(const struct sm_results *results)
 {
     struct sm_slice slice = sm_slice_kind(results, "profile");
+    size_t kept = 0;
+    for (size_t i = 0; i < slice.count; i++) /* sessions of turns are another story: each of theirs has a past */
+        if (!json_is_object(json_object_get(slice.at[i]->json, "turn"))) slice.at[kept++] = slice.at[i];
+    slice.count = kept;
     keep_one_model(&slice);
     return slice;
 }

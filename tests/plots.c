@@ -124,6 +124,46 @@ static void every_figure_is_drawn_and_drawn_alike(void **unused)
     free(page);
 }
 
+/* The records of models, each with a second one of a session of turns beside it, which took no time. */
+static void write_sessions(const char *path)
+{
+    size_t bytes;
+    char *text = slurp(OUT "/models.jsonl", &bytes);
+    FILE *file = fopen(path, "w");
+    assert_non_null(text);
+    assert_non_null(file);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        char *samples = strstr(line, "\"samples\":["), *name = strstr(line, "\"case\":\"");
+        assert_true(samples && name && line[0] == '{');
+        fprintf(file, "%s\n{\"turn\":{\"turn\":2,\"way\":\"buckets\"},", line);
+        name += strlen("\"case\":\"");
+        samples += strlen("\"samples\":[");
+        assert_true(name < samples);
+        fprintf(file, "%.*ssession-%.*s1,1,1,1,1,1,1,%s\n", (int)(name - line - 1), line + 1, (int)(samples - name),
+                name, samples);
+    }
+    free(text);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void sessions_of_turns_do_not_change_a_models_figures(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"model", "tokens", "steps"};
+    write_sessions(OUT "/sessions.jsonl");
+    assert_int_equal(plot("--data", "--out", OUT "/few", OUT "/models.jsonl", NULL, NULL), 0);
+    char *before[3];
+    size_t n[3], m;
+    for (size_t i = 0; i < 3; i++) assert_non_null(before[i] = slurp_in("few", names[i], "tsv", &n[i]));
+    assert_int_equal(plot("--data", "--out", OUT "/few", OUT "/sessions.jsonl", NULL, NULL), 0);
+    for (size_t i = 0; i < 3; i++) {
+        char *after = slurp_in("few", names[i], "tsv", &m);
+        if (!after || n[i] != m || memcmp(before[i], after, m) != 0) fail_msg("%s.tsv changed", names[i]);
+        free(after);
+        free(before[i]);
+    }
+}
+
 static void nothing_usable_is_refused(void **unused)
 {
     (void)unused;
@@ -374,6 +414,7 @@ static void wrong_types_and_huge_numbers_are_survived(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_figure_is_drawn_and_drawn_alike),
+                                       cmocka_unit_test(sessions_of_turns_do_not_change_a_models_figures),
                                        cmocka_unit_test(nothing_usable_is_refused),
                                        cmocka_unit_test(missing_data_names_the_command),
                                        cmocka_unit_test(files_of_others_are_left_alone),
