@@ -148,9 +148,11 @@ static void test_against_float(void **state)
     }
 }
 
-/* Layers with a window read the slots it reaches, under the same scale: the same answers as all columns, but for what
- * sums in another order tip over to the next int16. */
-static void test_short_sliding(void **state)
+/* Layers with a window read the slots it reaches, and attention one segment that both are copied to, under the same
+ * scale: the same answers as all columns in two segments, but for what sums in another order tip over to the next
+ * int16.
+ */
+static void test_other_layouts(void **state)
 {
     (void)state;
     const struct tiny_source source = {.model = "gemma3-tiny"};
@@ -158,15 +160,18 @@ static void test_short_sliding(void **state)
     struct opened o;
     open_model(&o, &source);
     for (size_t i = 0; sm_cpu_level(i, &choice.features); i++) {
-        struct sm_session_options options = session_options(SM_KV_I16, 1);
         if (choice.features & ~sm_cpu_features()) continue;
-        float *all = i16_logits(&o, &choice, &options);
-        options.short_sliding = true;
-        float *few = i16_logits(&o, &choice, &options);
-        const double share = peir(all, few, o.t.turns_count * o.t.vocab);
-        if (!(share <= PEIR_KV_I16)) fail_msg("PEIR %g, bound %g", share, PEIR_KV_I16);
-        free(all);
-        free(few);
+        struct sm_session_options options = session_options(SM_KV_I16, 1);
+        float *usual = i16_logits(&o, &choice, &options);
+        for (int layout = 1; layout < 4; layout++) {
+            options.short_sliding = layout & 1;
+            options.concatenated = layout & 2;
+            float *other = i16_logits(&o, &choice, &options);
+            const double share = peir(usual, other, o.t.turns_count * o.t.vocab);
+            if (!(share <= PEIR_KV_I16)) fail_msg("layout %d: PEIR %g, bound %g", layout, share, PEIR_KV_I16);
+            free(other);
+        }
+        free(usual);
     }
     close_model(&o);
 }
@@ -273,7 +278,7 @@ static void test_synthetic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_float), cmocka_unit_test(test_short_sliding), cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_against_float), cmocka_unit_test(test_other_layouts), cmocka_unit_test(test_slots),
         cmocka_unit_test(test_refusals),      cmocka_unit_test(test_synthetic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
