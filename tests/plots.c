@@ -135,12 +135,12 @@ static void write_sessions(const char *path)
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         char *samples = strstr(line, "\"samples\":["), *name = strstr(line, "\"case\":\"");
         assert_true(samples && name && line[0] == '{');
-        fprintf(file, "%s\n{\"turn\":{\"turn\":2,\"way\":\"buckets\"},", line);
+        fprintf(file, "{\"turn\":{\"turn\":2,\"way\":\"buckets\"},");
         name += strlen("\"case\":\"");
         samples += strlen("\"samples\":[");
         assert_true(name < samples);
-        fprintf(file, "%.*ssession-%.*s1,1,1,1,1,1,1,%s\n", (int)(name - line - 1), line + 1, (int)(samples - name),
-                name, samples);
+        fprintf(file, "%.*ssession-%.*s1,1,1,1,1,1,1,%s\n%s\n", (int)(name - line - 1), line + 1, (int)(samples - name),
+                name, samples, line);
     }
     free(text);
     assert_int_equal(fclose(file), 0);
