@@ -36,7 +36,9 @@
  *                     "exact","past","tokens","when_full","policy","turns","append_buckets":[..],
  *                     "prefill_buckets":[..],"calls":[{"phase","rows","tokens","past","policy"}],"peir"}; samples are
  *                     times to the turn's first token, bucket is the rows of all calls
- *   quality           what verify says: {"against","tokens","peir","mean","max","kl",..., "verdict","steps":[..]}
+ *   quality           what verify says: {"against","fed","verdict","why","departs","peir","mean","max","kl","rows",
+ *                     "agree","ties","limits","steps":[{"turn","phase","past","tokens","shapes","ns","peir",..}],
+ *                     "full","layers":[..],"paths","perplexity"}; peir is a ratio, samples the times of its decodes
  *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   build             {"version","commit","dirty","compiler","flags","type"}
