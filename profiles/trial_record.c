@@ -39,17 +39,16 @@ void sm_trial_add_steps(struct sm_record *record, const struct sm_step_times *ti
     sm_record_add_step(record, "unexplained", rest, 1);
 }
 
-/* "matmul_w4g32_a8/avx2, ...": which implementation of each family ran. */
-static void add_variants(struct sm_record *record, const struct sm_session *s, enum sm_phase phase)
+const char *sm_trial_variants(const struct sm_session *s, enum sm_phase phase, char *text, size_t bytes)
 {
     struct sm_variant_use use[32];
-    char text[1024];
     size_t count = sm_session_variants(s, phase, use, 32), used = 0;
+    *text = 0;
     if (count > 32) count = 32;
-    for (size_t i = 0; i < count && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s/%s", i ? ", " : "", use[i].family->name,
+    for (size_t i = 0; i < count && used < bytes; i++)
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s/%s", i ? ", " : "", use[i].family->name,
                                  use[i].variant->name);
-    sm_record_set_string(record, "variant", text);
+    return text;
 }
 
 /* Decoding reads the weights and the cache once a token: the level that holds them sets its limit. */
@@ -83,6 +82,7 @@ void sm_trial_describe(struct sm_record *record, const struct sm_trial *t, const
                        const struct sm_session *s, const struct sm_weights *weights, enum sm_phase phase)
 {
     const struct sm_session_memory memory = sm_session_memory(s);
+    char variants[1024];
     const int decode = phase == SM_PHASE_DECODE;
     const double kv_bytes = (double)(sm_shape_kv_elements(&source->model->shape) * sm_kv_element_bytes(t->kv));
     sm_trial_label(record, t, source, weights->recipe);
@@ -105,5 +105,5 @@ void sm_trial_describe(struct sm_record *record, const struct sm_trial *t, const
     const double bytes = (double)memory.weights_bytes + (decode ? kv_bytes * (double)(t->max_seq - 1) : 0);
     sm_record_set_number(record, "bytes", bytes);
     add_ceilings(record, t, phase, bytes);
-    add_variants(record, s, phase);
+    sm_record_set_string(record, "variant", sm_trial_variants(s, phase, variants, sizeof variants));
 }

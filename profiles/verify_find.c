@@ -120,6 +120,7 @@ static struct sm_record *make_record(struct verify *v, const struct combination 
     sm_record_set_string(record, "recipe", verify_recipe(v, c->recipe));
     sm_record_set_integer(record, "max_seq", (int64_t)v->session.max_seq);
     sm_record_set_string(record, "scale_in", f->scale_in);
+    if (f->result.variants[0]) sm_record_set_string(record, "variant", f->result.variants);
     sm_record_set_string(record, "kv_type", sm_kv_name(c->kv));
     sm_record_set_integer(record, "n_prompt", (int64_t)prompt);
     sm_record_set_integer(record, "n_gen", (int64_t)gen);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "trial_record.h"
 
 struct pair {
     const struct verify_setup *setup;
@@ -125,6 +126,7 @@ int verify_run(const struct verify_setup *setup, struct verify_result *result, c
         options.prefill_bucket_count = options.append_bucket_count = 0;
         if (!setup->reference || !sm_session_create(&p.reference, setup->reference, &options, why, why_bytes))
             outcome = walk(&p, why, why_bytes);
+        sm_trial_variants(p.tested, SM_PHASE_DECODE, result->variants, sizeof result->variants);
     }
     sm_session_destroy(p.tested);
     sm_session_destroy(p.reference);

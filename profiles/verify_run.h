@@ -45,6 +45,7 @@ struct verify_result {
     size_t count;
     int32_t *tokens; /* fed, by position */
     size_t token_count;
+    char variants[1024]; /* that the tested side's decode runs */
 };
 
 /* 0; 1: interrupted; -1 and a sentence. The result is to be freed whatever comes back. */

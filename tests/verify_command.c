@@ -57,6 +57,7 @@ static void a_right_model_is_within_its_golden(void **unused)
     assert_int_equal(json_array_size(json_object_get(q, "steps")), 19);
     assert_int_equal(json_array_size(json_object_get(q, "layers")), 5);
     assert_true(json_number_value(json_object_get(q, "peir")) < 1e-5);
+    assert_non_null(strstr(json_string_value(json_object_get(record, "variant")), "attention_f32/"));
     assert_int_equal(json_array_size(json_object_get(record, "samples")), 16); /* its decodes */
     json_decref(record);
     expect(SM_SOURCE_DIR "/tests/golden/gemma4-tiny --recipe float --kv f32 --against " SM_SOURCE_DIR
