@@ -128,7 +128,7 @@ long sm_history_merge(struct sm_history *h, const char *path, char *why, size_t 
     if (!sm_history_run(h,
                         "BEGIN IMMEDIATE;"
                         "CREATE TEMP TABLE lacking AS SELECT id FROM other.session EXCEPT SELECT id FROM main.session;"
-                        "INSERT INTO main.session SELECT * FROM other.session WHERE id IN lacking;"
+                        "INSERT INTO main.session SELECT * FROM other.session WHERE id IN lacking ORDER BY rowid;"
                         "INSERT INTO main.comparison SELECT * FROM other.comparison WHERE session IN lacking;"
                         "INSERT INTO main.launch SELECT * FROM other.launch WHERE session IN lacking;"
                         "COMMIT;",

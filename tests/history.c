@@ -40,6 +40,17 @@ static int remove_paths(void **state)
     return system(command);
 }
 
+/* With what SQLite keeps beside it. */
+static void remove_file(const char *at)
+{
+    static const char *const ends[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        char name[80];
+        snprintf(name, sizeof name, "%s%s", at, ends[i]);
+        unlink(name);
+    }
+}
+
 static const struct sm_arm arms[2] = {{.spec = "a", .identity = "aaaaaaa"}, {.spec = "b", .identity = "bbbbbbb"}};
 
 /* A session of drawn launches, stored as it goes. Kernel 3 is slower by 5 %, kernel 5 only as built. */
@@ -151,7 +162,7 @@ static void a_killed_session_keeps_its_launches(void **state)
 {
     (void)state;
     for (int round = 0; round < 8; round++) {
-        unlink(other);
+        remove_file(other);
         int fd[2];
         assert_int_equal(pipe(fd), 0);
         const pid_t child = fork();
@@ -214,7 +225,7 @@ static void damaged_files_are_refused_or_read(void **state)
         for (uint32_t k = 0; k < 1 + sm_random_below(&random, 40) && length; k++)
             mutated[sm_random_below(&random, (uint32_t)(i % 2 && length > 200 ? 200 : length))] =
                 (unsigned char)sm_random_u64(&random);
-        unlink(other);
+        remove_file(other);
         f = fopen(other, "wb");
         assert_true(f && fwrite(mutated, 1, length, f) == length);
         fclose(f);
@@ -234,7 +245,7 @@ static void damaged_files_are_refused_or_read(void **state)
         fclose(nowhere);
     }
     assert_true(refused > 20 && refused < 290);
-    unlink(other);
+    remove_file(other);
 }
 
 /* Series of 100 points with a deviation of 1 %. */
