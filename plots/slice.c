@@ -95,68 +95,103 @@ static void group_key(const struct sm_result *r, const char *free_axes, char key
     }
 }
 
-static size_t distinct(const struct sm_slice *slice, const char *axis)
+/* How many different ones of n values there are, which it sorts; each that is no number is another. */
+static size_t count_different(double *values, size_t n)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < slice->count; i++) {
-        size_t j = 0;
-        while (j < i && sm_result_axis(slice->at[j], axis) != sm_result_axis(slice->at[i], axis)) j++;
-        count += j == i;
-    }
+    size_t numbers = 0, count = n;
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(values[i])) values[numbers++] = values[i];
+    qsort(values, numbers, sizeof *values, sm_number_order);
+    for (size_t i = 1; i < numbers; i++) count -= values[i] == values[i - 1];
     return count;
 }
 
-static void keep_group(struct sm_slice *slice, const char *free_axes, const char *group)
+static size_t distinct(struct sm_slice *slice, const char *axis)
 {
-    char key[KEY_BYTES];
-    size_t kept = 0;
-    for (size_t i = 0; i < slice->count; i++) {
-        group_key(slice->at[i], free_axes, key);
-        if (!strcmp(key, group)) slice->at[kept++] = slice->at[i];
+    double *values = malloc((slice->count + 1) * sizeof *values);
+    if (!values) {
+        slice->failed = 1;
+        return 0;
     }
-    slice->count = kept;
+    for (size_t i = 0; i < slice->count; i++) values[i] = sm_result_axis(slice->at[i], axis);
+    const size_t count = count_different(values, slice->count);
+    free(values);
+    return count;
 }
 
-static double total_ops(const struct sm_slice *slice)
+/* A record, the group it is of, and its place in the slice. */
+struct member {
+    const struct sm_result *r;
+    char *key;
+    size_t place;
+};
+
+static int member_order(const void *a, const void *b)
 {
-    double total = 0;
-    for (size_t i = 0; i < slice->count; i++) {
-        const double ops = sm_result_number(slice->at[i], "ops");
-        if (ops > 0) total += ops;
+    const struct member *x = a, *y = b;
+    const int order = strcmp(x->key, y->key);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+/* The members by group, or NULL: no memory. */
+static struct member *group_members(const struct sm_slice *slice, const char *free_axes)
+{
+    struct member *members = calloc(slice->count + 1, sizeof *members);
+    char key[KEY_BYTES];
+    size_t i = 0;
+    for (; members && i < slice->count; i++) {
+        group_key(slice->at[i], free_axes, key);
+        members[i] = (struct member){slice->at[i], strdup(key), i};
+        if (!members[i].key) break;
     }
-    return total;
+    if (members && i == slice->count) {
+        qsort(members, i, sizeof *members, member_order);
+        return members;
+    }
+    while (members && i) free(members[--i].key);
+    free(members);
+    return NULL;
+}
+
+struct group {
+    size_t begin, end, values;
+    double ops;
+};
+
+/* Whether group a is to be preferred to b; of equals the one that comes first in the slice. */
+static int better(const struct group *a, const struct group *b, const struct member *members)
+{
+    if (b->end == 0 || a->values != b->values) return b->end == 0 || a->values > b->values;
+    return a->ops != b->ops ? a->ops > b->ops : members[a->begin].place < members[b->begin].place;
 }
 
 void sm_slice_pick(struct sm_slice *slice, const char *x, const char *free_axes)
 {
-    char best[KEY_BYTES] = "", key[KEY_BYTES];
-    size_t best_values = 0;
-    double best_ops = 0;
-    struct sm_slice rest = sm_slice_copy(slice);
-    while (rest.count) {
-        group_key(rest.at[0], free_axes, key);
-        struct sm_slice group = sm_slice_copy(&rest);
-        keep_group(&group, free_axes, key);
-        const size_t values = distinct(&group, x);
-        const double ops = total_ops(&group);
-        slice->failed |= group.failed;
-        sm_slice_destroy(&group);
-        if (values > best_values || (values == best_values && ops > best_ops)) {
-            memcpy(best, key, sizeof best);
-            best_values = values;
-            best_ops = ops;
-        }
-        size_t left = 0;
-        char other[KEY_BYTES];
-        for (size_t i = 0; i < rest.count; i++) {
-            group_key(rest.at[i], free_axes, other);
-            if (strcmp(other, key) != 0) rest.at[left++] = rest.at[i];
-        }
-        rest.count = left;
+    const size_t n = slice->count;
+    struct member *members = group_members(slice, free_axes);
+    double *values = malloc((slice->count + 1) * sizeof *values);
+    struct group best = {0};
+    if (!members || !values) {
+        slice->failed = 1;
+        goto out;
     }
-    slice->failed |= rest.failed;
-    sm_slice_destroy(&rest);
-    keep_group(slice, free_axes, best);
+    for (size_t i = 0; i < slice->count;) {
+        struct group g = {.begin = i};
+        for (; i < slice->count && !strcmp(members[i].key, members[g.begin].key); i++) {
+            const double ops = sm_result_number(members[i].r, "ops");
+            if (ops > 0) g.ops += ops;
+            values[i - g.begin] = sm_result_axis(members[i].r, x);
+        }
+        g.end = i;
+        g.values = count_different(values, g.end - g.begin);
+        if (better(&g, &best, members)) best = g;
+    }
+    for (size_t i = best.begin; i < best.end; i++) slice->at[i - best.begin] = members[i].r;
+    slice->count = best.end - best.begin;
+out:
+    for (size_t i = 0; members && i < n; i++) free(members[i].key);
+    free(members);
+    free(values);
 }
 
 void sm_slice_fastest(struct sm_slice *slice, const char *x)
@@ -228,15 +263,33 @@ size_t sm_slice_values(const struct sm_slice *slice, const char *axis, double va
     return n;
 }
 
+struct point {
+    const struct sm_result *r;
+    double x;
+    size_t place;
+};
+
+/* By value, what has none behind; of equals by place. */
+static int point_order(const void *a, const void *b)
+{
+    const struct point *p = a, *q = b;
+    if (isnan(p->x) != isnan(q->x)) return isnan(p->x) ? 1 : -1;
+    const int order = (p->x > q->x) - (p->x < q->x);
+    return order ? order : (p->place > q->place) - (p->place < q->place);
+}
+
 void sm_slice_sort(struct sm_slice *slice, const char *x)
 {
-    for (size_t i = 1; i < slice->count; i++) {
-        const struct sm_result *r = slice->at[i];
-        size_t j = i;
-        for (; j > 0 && sm_result_axis(slice->at[j - 1], x) > sm_result_axis(r, x); j--)
-            slice->at[j] = slice->at[j - 1];
-        slice->at[j] = r;
+    struct point *points = malloc((slice->count + 1) * sizeof *points);
+    if (!points) {
+        slice->failed = 1;
+        return;
     }
+    for (size_t i = 0; i < slice->count; i++)
+        points[i] = (struct point){slice->at[i], sm_result_axis(slice->at[i], x), i};
+    qsort(points, slice->count, sizeof *points, point_order);
+    for (size_t i = 0; i < slice->count; i++) slice->at[i] = points[i].r;
+    free(points);
 }
 
 void sm_slice_curve(struct sm_slice *slice, const char *x)
