@@ -53,6 +53,9 @@ void sm_result_conditions(const struct sm_result *r, char *text, size_t bytes);
 /* The KV type of an attention or cache_write family: "f16". */
 const char *sm_result_kv(const struct sm_result *r);
 
+/* Real and computed tokens of one sample of a model's phase: a decode sample is one token. */
+void sm_result_tokens(const struct sm_result *r, double *real, double *computed);
+
 /* The name of a model without its path or ending. */
 void sm_result_model(const struct sm_result *r, char *text, size_t bytes);
 

@@ -8,26 +8,40 @@
 static const char *const phases[] = {"prefill", "append", "decode"};
 enum { PHASES = sizeof phases / sizeof *phases };
 
+static const char *model_name(const struct sm_result *r)
+{
+    return sm_json_text(sm_json_part(r->json, "model"), "name");
+}
+
+/* The name that most records have, of equals the first; NULL where there is none. */
+static const char *most_frequent_model(struct sm_slice *slice)
+{
+    json_t *counts = json_object();
+    const char *most = NULL;
+    json_int_t most_count = 0;
+    for (size_t i = 0; i < slice->count; i++) {
+        const char *name = model_name(slice->at[i]);
+        const json_int_t n = json_integer_value(json_object_get(counts, name)) + 1;
+        if (json_object_set_new_nocheck(counts, name, json_integer(n))) slice->failed = 1;
+    }
+    for (size_t i = 0; i < slice->count; i++) {
+        const json_int_t n = json_integer_value(json_object_get(counts, model_name(slice->at[i])));
+        if (n <= most_count) continue;
+        most = model_name(slice->at[i]);
+        most_count = n;
+    }
+    json_decref(counts);
+    return most;
+}
+
 /* Records of one model under one recipe and KV type: the one with the most of them, of equals the first. */
 static void keep_one_model(struct sm_slice *slice)
 {
-    size_t best = 0, best_count = 0;
-    for (size_t i = 0; i < slice->count; i++) {
-        size_t count = 0;
-        for (size_t j = 0; j < slice->count; j++)
-            count += !strcmp(sm_json_text(sm_json_part(slice->at[i]->json, "model"), "name"),
-                             sm_json_text(sm_json_part(slice->at[j]->json, "model"), "name"));
-        if (count > best_count) {
-            best = i;
-            best_count = count;
-        }
-    }
-    if (!slice->count) return;
-    const char *name = sm_json_text(sm_json_part(slice->at[best]->json, "model"), "name");
+    const char *name = most_frequent_model(slice);
+    if (!name) return;
     size_t kept = 0;
     for (size_t i = 0; i < slice->count; i++)
-        if (!strcmp(sm_json_text(sm_json_part(slice->at[i]->json, "model"), "name"), name))
-            slice->at[kept++] = slice->at[i];
+        if (!strcmp(model_name(slice->at[i]), name)) slice->at[kept++] = slice->at[i];
     slice->count = kept;
     static const char *const keys[] = {"recipe", "kv_type", "scale_in"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
@@ -59,8 +73,7 @@ static struct sm_slice model_records(const struct sm_results *results)
     return slice;
 }
 
-/* Real and computed tokens of one sample: a decode sample is one token. */
-static void tokens_of(const struct sm_result *r, double *real, double *computed)
+void sm_result_tokens(const struct sm_result *r, double *real, double *computed)
 {
     const char *phase = sm_result_text(r, "phase");
     *real = *computed = 1;
@@ -91,7 +104,7 @@ static int add_speed(struct sm_drawing *d, struct sm_slice *curve, int panel, co
     for (size_t i = 0; i < curve->count; i++) {
         const struct sm_result *r = curve->at[i];
         double real, computed;
-        tokens_of(r, &real, &computed);
+        sm_result_tokens(r, &real, &computed);
         const double tokens = padded ? computed : real;
         if (!(tokens > 0) || (padded && !(computed > real))) continue;
         sm_drawing_use(d, r);

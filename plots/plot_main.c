@@ -11,6 +11,7 @@
 #include "folder.h"
 #include "gnuplot.h"
 #include "page.h"
+#include "templates.h"
 
 #define MAX_FIGURES 32
 
@@ -114,27 +115,6 @@ static int parse(struct options *o, int argc, char **argv)
             return fail(sentence);
         }
     if (optind == argc) return fail("no result file given: see slotmark plot --help");
-    return -1;
-}
-
-/* The folder of the templates, absolute: the one asked for, plots/ beside the program, or the source tree's. */
-static int find_templates(const struct options *o, char found[PATH_MAX], char *why, size_t why_bytes)
-{
-    char beside[PATH_MAX] = "", program[PATH_MAX], file[PATH_MAX + 16];
-    const ssize_t n = readlink("/proc/self/exe", program, sizeof program - 32);
-    if (n > 0) {
-        program[n] = 0;
-        *strrchr(program, '/') = 0;
-        snprintf(beside, sizeof beside, "%.4000s/plots", program);
-    }
-    const char *const places[] = {o->templates, o->templates ? NULL : beside, o->templates ? NULL : SM_PLOT_TEMPLATES};
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        if (!places[i] || !realpath(places[i], found)) continue;
-        snprintf(file, sizeof file, "%s/style.gp", found);
-        if (!access(file, R_OK) && strlen(found) < SM_FOLDER_BYTES) return 0;
-    }
-    snprintf(why, why_bytes, "no gnuplot templates (style.gp) in %s",
-             o->templates ? o->templates : "plots/ beside the program or in the source tree");
     return -1;
 }
 
@@ -284,7 +264,7 @@ int plot_main(int argc, char **argv)
         goto out;
     }
     sm_results_settle(&results);
-    if (find_templates(&o, templates, why, sizeof why)) goto out;
+    if (sm_templates_find(o.templates, templates, why, sizeof why)) goto out;
     if (o.terminal)
         exit_code = draw_on_terminal(&o, &results, templates);
     else if (sm_folder_choose(o.out, argv[optind], folder))

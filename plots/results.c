@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAX_NS 1e18 /* thirty years: a longer sample is no measurement */
+#define MAX_NS 1e18                 /* thirty years: a longer sample is no measurement */
+#define MAX_LINE ((size_t)16 << 20) /* a record with the times of 100,000 tokens takes 2 MB */
 
 const char *sm_json_text(const json_t *object, const char *key)
 {
@@ -109,6 +110,12 @@ static int add(struct sm_results *results, json_t *record)
     return 0;
 }
 
+static void bad_line(struct sm_results *results, const char *path, size_t number, const char *wrong)
+{
+    if (results->bad_lines++ == 0)
+        snprintf(results->first_bad, sizeof results->first_bad, "%.150s:%zu: %.150s", path, number, wrong);
+}
+
 static int read_line(struct sm_results *results, const char *line, size_t bytes, const char *path, size_t number)
 {
     json_error_t error;
@@ -116,10 +123,44 @@ static int read_line(struct sm_results *results, const char *line, size_t bytes,
     const char *wrong = record ? unfit(record) : error.text;
     results->lines++;
     if (!wrong) return add(results, record) ? (json_decref(record), -1) : 0;
-    if (results->bad_lines++ == 0)
-        snprintf(results->first_bad, sizeof results->first_bad, "%.150s:%zu: %.150s", path, number, wrong);
+    bad_line(results, path, number, wrong);
     json_decref(record);
     return 0;
+}
+
+struct line {
+    char *text;
+    size_t bytes, room;
+    int too_long; /* and passed over */
+};
+
+/* The next line, however long, in bounded memory. 0; 1 at the end of the file; -1: no memory. */
+static int next_line(FILE *file, struct line *line)
+{
+    int c = getc_unlocked(file);
+    line->bytes = 0;
+    line->too_long = 0;
+    if (c == EOF) return 1;
+    for (; c != EOF && c != '\n'; c = getc_unlocked(file)) {
+        if (line->bytes == MAX_LINE) line->too_long = 1;
+        if (line->too_long) continue;
+        if (line->bytes == line->room) {
+            const size_t room = line->room ? 2 * line->room : 4096;
+            char *text = realloc(line->text, room);
+            if (!text) return -1;
+            line->text = text;
+            line->room = room;
+        }
+        line->text[line->bytes++] = (char)c;
+    }
+    return 0;
+}
+
+static int is_blank(const struct line *line)
+{
+    for (size_t i = 0; i < line->bytes; i++)
+        if (!strchr(" \t\r", line->text[i]) || !line->text[i]) return 0;
+    return 1;
 }
 
 static int read_file(struct sm_results *results, const char *path, char *why, size_t why_bytes)
@@ -129,22 +170,25 @@ static int read_file(struct sm_results *results, const char *path, char *why, si
         snprintf(why, why_bytes, "cannot read the results in %s: %s", path, strerror(errno));
         return -1;
     }
-    char *line = NULL;
-    size_t room = 0, number = 0;
-    ssize_t bytes;
-    int failed = 0;
-    while (!failed && (bytes = getline(&line, &room, file)) > 0) {
+    struct line line = {0};
+    size_t number = 0;
+    int state;
+    while ((state = next_line(file, &line)) == 0) {
         number++;
-        if (strspn(line, " \t\r\n") == (size_t)bytes) continue;
-        failed = read_line(results, line, (size_t)bytes, path, number);
+        if (line.too_long) {
+            results->lines++;
+            bad_line(results, path, number, "longer than 16 MiB");
+        } else if (!is_blank(&line) && (state = read_line(results, line.text, line.bytes, path, number)) != 0)
+            break;
     }
+    int failed = state < 0 ? -1 : 0;
     if (failed)
         snprintf(why, why_bytes, "no memory for the results in %s", path);
     else if (ferror(file)) {
         snprintf(why, why_bytes, "cannot read the results in %s: %s", path, strerror(errno));
         failed = -1;
     }
-    free(line);
+    free(line.text);
     fclose(file);
     results->files++;
     return failed;
@@ -267,6 +311,22 @@ void sm_results_settle(struct sm_results *results)
     }
     json_decref(last.json);
     qsort(results->at, results->count, sizeof *results->at, reading_order);
+}
+
+int sm_results_copy(struct sm_results *to, const struct sm_results *from)
+{
+    *to = *from;
+    to->at = malloc((from->count + 1) * sizeof *to->at);
+    to->capacity = from->count + 1;
+    if (!to->at) {
+        *to = (struct sm_results){0};
+        return -1;
+    }
+    for (size_t i = 0; i < from->count; i++) {
+        to->at[i] = from->at[i];
+        json_incref(to->at[i].json);
+    }
+    return 0;
 }
 
 void sm_results_destroy(struct sm_results *results)

@@ -31,6 +31,9 @@ int sm_results_read(struct sm_results *results, const char *path, char *why, siz
 /* Keeps the newest record of each case, of the machine of the newest record, with status "ok". */
 void sm_results_settle(struct sm_results *results);
 
+/* The same records once more, to be settled by themselves. -1: no memory. */
+int sm_results_copy(struct sm_results *to, const struct sm_results *from);
+
 void sm_results_destroy(struct sm_results *results);
 
 const char *sm_json_text(const json_t *object, const char *key);

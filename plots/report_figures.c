@@ -1,0 +1,175 @@
+/* The figures of the page: drawn by gnuplot in a folder that is taken away again, each with its table. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "folder.h"
+#include "gnuplot.h"
+#include "html.h"
+#include "report_page.h"
+#include "svg.h"
+#include "templates.h"
+
+#define TABLE_ROWS 1000 /* of one figure that the page holds */
+
+/* Writes the table and lets gnuplot draw it. */
+static int draw(struct sm_report_figure *f, const char *folder, const char *templates)
+{
+    char file[80], subtitle[256];
+    FILE *to = sm_folder_open(folder, f->figure->name, "tsv", "we");
+    const int bad = !to || sm_table_write(&f->drawing.table, to);
+    if ((to && fclose(to)) || bad) {
+        snprintf(f->missing, sizeof f->missing, "cannot write its table: %s", strerror(errno));
+        return -1;
+    }
+    sm_text_tidy(subtitle, sizeof subtitle, f->drawing.subtitle);
+    const struct sm_gnuplot_job job = {.folder = folder,
+                                       .templates = templates,
+                                       .name = f->figure->name,
+                                       .format = "svg",
+                                       .title = f->figure->title,
+                                       .subtitle = subtitle,
+                                       .foot = f->foot};
+    if (sm_gnuplot_draw(&job, f->missing, sizeof f->missing)) return -1;
+    snprintf(file, sizeof file, "%.60s.svg", f->figure->name);
+    f->svg = sm_templates_read(folder, file, f->missing, sizeof f->missing);
+    return f->svg ? 0 : -1;
+}
+
+int sm_report_draw(struct sm_report *report, const char *templates)
+{
+    char folder[] = "/tmp/slotmark-report-XXXXXX";
+    int failed = 0, no_memory = 0;
+    report->figures = calloc(sm_figure_count, sizeof *report->figures);
+    if (!report->figures) return -1;
+    report->figure_count = sm_figure_count;
+    const int there = mkdtemp(folder) != NULL;
+    for (size_t i = 0; i < sm_figure_count; i++) {
+        struct sm_report_figure *f = &report->figures[i];
+        f->figure = &sm_figures[i];
+        f->drawing.table.columns = sm_figures[i].columns;
+        f->has_data = !sm_figures[i].build(&report->settled, &f->drawing);
+        no_memory |= f->drawing.table.failed;
+        if (!f->has_data || no_memory) continue;
+        sm_drawing_foot(&f->drawing, f->foot, sizeof f->foot);
+        if (!there) snprintf(f->missing, sizeof f->missing, "cannot make a folder in /tmp: %s", strerror(errno));
+        failed += !there || draw(f, folder, templates);
+        if (there) sm_folder_clear(folder, sm_figures[i].name);
+    }
+    if (there) rmdir(folder);
+    return no_memory ? -1 : failed;
+}
+
+void sm_report_destroy(struct sm_report *report)
+{
+    for (size_t i = 0; i < report->figure_count; i++) {
+        sm_drawing_destroy(&report->figures[i].drawing);
+        free(report->figures[i].svg);
+    }
+    free(report->figures);
+    sm_results_destroy(&report->all);
+    sm_results_destroy(&report->settled);
+}
+
+static void cell(FILE *to, const char *text, int is_case)
+{
+    char *end;
+    strtod(text, &end);
+    if (is_case && *text)
+        sm_html(to, "<td><a href=\"#filter=%u\">%s</a></td>", text, text);
+    else
+        sm_html(to, "<td%r>%s</td>", *text && !*end ? " class=\"n\"" : "", text);
+}
+
+/* The rows as the figure's table has them, the case of each as a link to its record. -1: no memory. */
+static int table(const struct sm_report_figure *f, FILE *to)
+{
+    const struct sm_table *t = &f->drawing.table;
+    char columns[400], *rows = t->text ? strdup(t->text) : strdup("");
+    size_t n = 0;
+    if (!rows) return -1;
+    snprintf(columns, sizeof columns, "%s", t->columns);
+    for (char *c = columns; *c; c++)
+        if (*c == ' ') *c = '|';
+    const char *last = strrchr(columns, '|');
+    const int with_case = last && !strcmp(last, "|case");
+    sm_html_table(to, f->figure->title, columns);
+    for (char *line = rows, *next; *line && n < TABLE_ROWS; line = next, n++) {
+        next = line + strcspn(line, "\n");
+        if (*next) *next++ = 0;
+        fputs("<tr>", to);
+        for (char *at = line, *tab; at; at = tab ? tab + 1 : NULL) {
+            tab = strchr(at, '\t');
+            if (tab) *tab = 0;
+            cell(to, at, with_case && !tab);
+        }
+        fputs("</tr>\n", to);
+    }
+    sm_html_table_end(to);
+    if (n < t->rows)
+        sm_html(to, "<p>%z more rows: <code>slotmark plot --data --only %s</code> writes them all.</p>\n", t->rows - n,
+                f->figure->name);
+    free(rows);
+    return 0;
+}
+
+/* The picture. 0; 1: it is none that a page may hold; -1: no memory. */
+static int picture(const struct sm_report_figure *f, const char *prefix, FILE *to)
+{
+    char *text = NULL, description[1400];
+    size_t bytes = 0;
+    FILE *buffer = open_memstream(&text, &bytes);
+    if (!buffer) return -1;
+    snprintf(description, sizeof description, "%s; %s. %s %s", f->drawing.subtitle, f->foot, f->figure->see,
+             f->drawing.finding);
+    const int unfit = sm_svg_inline(buffer, f->svg, prefix, f->figure->title, description);
+    const int no_memory = fclose(buffer) != 0;
+    if (!unfit && !no_memory)
+        sm_html(to, "<div class=\"picture scroll\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">%r</div>\n",
+                f->figure->title, text);
+    free(text);
+    return no_memory ? -1 : unfit != 0;
+}
+
+static int one_figure(const struct sm_report_figure *f, FILE *to)
+{
+    char prefix[80];
+    int failed = 0;
+    snprintf(prefix, sizeof prefix, "figure-%.60s", f->figure->name);
+    /* a picture says its title and conditions itself */
+    sm_html(to, "<figure id=\"%s\">\n<h3%r>%s</h3>\n", prefix, f->svg ? " class=\"unseen\"" : "", f->figure->title);
+    if (f->svg) {
+        failed = picture(f, prefix, to);
+        if (failed > 0) fputs("<p class=\"notice\">No picture: the template drew what a page may not hold.</p>\n", to);
+    } else
+        sm_html(to, "<p class=\"notice\">No picture: %s</p>\n", f->missing);
+    sm_html(to, "<figcaption><p>%s</p>\n", f->figure->see);
+    if (*f->drawing.finding) sm_html(to, "<p><strong>%s</strong></p>\n", f->drawing.finding);
+    if (!f->svg) sm_html(to, "<p class=\"foot\">%s<br>%s</p>\n", f->drawing.subtitle, f->foot);
+    fputs("</figcaption>\n<details><summary>The numbers behind it</summary>\n", to);
+    failed = failed < 0 || table(f, to) ? -1 : 0;
+    fputs("</details>\n</figure>\n", to);
+    return failed;
+}
+
+int sm_report_figures(const struct sm_report *report, FILE *to)
+{
+    int failed = 0;
+    size_t lacking = 0;
+    for (size_t i = 0; i < report->figure_count; i++) {
+        if (report->figures[i].has_data)
+            failed |= one_figure(&report->figures[i], to);
+        else
+            lacking++;
+    }
+    if (!lacking) return failed;
+    sm_html(to, "<p>Figures for which the results hold no data, and what would measure it:</p>\n<ul>\n");
+    for (size_t i = 0; i < report->figure_count; i++)
+        if (!report->figures[i].has_data)
+            sm_html(to, "<li>%s: <code>%s</code></li>\n", report->figures[i].figure->title,
+                    report->figures[i].figure->command);
+    fputs("</ul>\n", to);
+    return failed;
+}
