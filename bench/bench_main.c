@@ -86,7 +86,7 @@ static int settle(struct options *o, char *why, size_t why_bytes)
     o->choice.seed = (uint64_t)o->seed;
     o->choice.features = sm_cpu_features();
     if (o->count) o->choice.features &= SM_COUNT_FEATURES;
-    /* a team that takes turns needs no processor for each of its threads */
+    /* parts counted one after another need no processor for each */
     if (!o->count) o->choice.hardware_threads = sm_machine()->threads > 0 ? (size_t)sm_machine()->threads : 0;
     if (o->flags.list) o->cases.dry_run = true;
     const char *folder = getenv("SLOTMARK_SWEEPS");

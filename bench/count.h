@@ -8,7 +8,8 @@
  *   hot    each thread calls its part twice before the call that counts: simulated caches hold what they can
  *   cold   then it reads an area as large as the last simulated level: operands come from memory, code does not
  *
- * The threads of a team are real, and take turns: a part is counted alone, on simulated caches of its own. */
+ * The parts of a team's threads are counted one after another in one thread, since a kernel knows nothing of others:
+ * each is alone on simulated caches of its own, and the sum is exact whatever OpenMP does while it waits. */
 #ifndef SM_COUNT_H
 #define SM_COUNT_H
 

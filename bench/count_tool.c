@@ -246,7 +246,7 @@ static void say_command(struct words *w, const struct sm_count_tool *tool, const
     say(w, "--callgrind-out-file=%s/out.%%p", tool->folder);
     say(w, "--collect-atstart=no");
     say(w, "--toggle-collect=%s", SM_COUNT_SYMBOL);
-    say(w, "--separate-threads=yes");
+    say(w, "--dump-after=%s", SM_COUNT_SYMBOL); /* a file for each part */
     say(w, "--cache-sim=yes");
     say(w, "--branch-sim=yes");
     say_cache(w, "I1", &tool->geometry.i1);
@@ -281,7 +281,7 @@ static int read_threads(const struct sm_count_tool *tool, const struct sm_bench_
 {
     for (size_t i = 0; i < c->threads; i++) {
         char path[SM_COUNT_PATH_BYTES + 64];
-        snprintf(path, sizeof path, "%s/out.%ld-%02zu", tool->folder, (long)pid, i + 1);
+        snprintf(path, sizeof path, "%s/out.%ld.%zu", tool->folder, (long)pid, i + 1);
         if (sm_counted_read(path, &counted[i], why, why_bytes)) return -1;
     }
     return 0;
