@@ -12,7 +12,7 @@
 #include "svg.h"
 #include "templates.h"
 
-#define TABLE_ROWS 1000 /* of one figure that the page holds */
+#define TABLE_ROWS 300 /* of one figure that the page holds */
 
 /* Writes the table and lets gnuplot draw it. */
 static int draw(struct sm_report_figure *f, const char *folder, const char *templates)

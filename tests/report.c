@@ -177,8 +177,10 @@ static void poison(json_t *value, int keep_words)
     size_t i;
     json_array_foreach(value, i, inner)
     {
-        if (json_is_string(inner)) json_array_set_new(value, i, json_string(VENOM));
-        poison(inner, keep_words);
+        if (json_is_string(inner))
+            json_array_set_new(value, i, json_string(VENOM));
+        else
+            poison(inner, keep_words);
     }
     json_object_foreach_safe(value, next, key, inner)
     {
@@ -420,8 +422,9 @@ static void ten_thousand_cases_make_one_page(void **unused)
     char *page = slurp(OUT "/many.html", &n), *records = slurp(OUT "/many.jsonl", &m);
     print_message("10,000 cases: %zu bytes of records, a page of %zu\n", m, n);
     assert_true(n < 2 * m);
-    const char *data = strstr(page, "<script type=\"application/json\"");
-    assert_true(data - page < 1 << 20); /* what is laid out before anything is asked for */
+    size_t rows = 0; /* that are laid out before anything is asked for */
+    for (const char *at = page; (at = strstr(at, "<tr>")); at++) rows++;
+    assert_true(rows < 2000);
     free(page);
     free(records);
 }
