@@ -36,7 +36,7 @@ set autoscale xfix
 
 set label 1 subject at screen 0.02, 0.955 left font ",17"
 set label 2 conditions at screen 0.02, 0.908 left font ",11" textcolor rgb "#555555"
-set label 3 foot at screen 0.02, 0.022 left font ",9" textcolor rgb "#777777"
+set label 3 foot at screen 0.02, 0.022 left font ",9" textcolor rgb "#6b6b6b"
 
 # Names of panels and series, by number.
 array Panel[16]
