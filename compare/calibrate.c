@@ -299,13 +299,14 @@ static int prepare(struct calibration *c, char *why, size_t why_bytes)
 {
     const char *const copy[] = {"/tmp", getenv("TMPDIR")};
     const char *place = copy[1] && *copy[1] && strlen(copy[1]) < 30 ? copy[1] : copy[0];
-    snprintf(c->folder, sizeof c->folder, "%s/slotmark-XXXXXX", place);
-    if (!mkdtemp(c->folder)) {
-        c->folder[0] = '\0';
+    char folder[sizeof c->folder];
+    snprintf(folder, sizeof folder, "%s/slotmark-XXXXXX", place);
+    if (!mkdtemp(folder)) {
         snprintf(why, why_bytes, "copying this build into %s: %s", place, strerror(errno));
         return -1;
     }
-    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
+    memcpy(c->folder, folder, sizeof folder);
+    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", folder, i);
     for (int i = 0; i < 3; i++) {
         c->object[i] = c->path[i];
         if (sm_arm_copy(&c->arm[0], c->path[i], why, why_bytes)) return -1;

@@ -33,13 +33,14 @@ static int make_copies(struct copies *c, const struct sm_arm arm[2], char *why, 
     const char *place = getenv("TMPDIR");
     *c = (struct copies){.arm = arm};
     if (!place || !*place || strlen(place) > 30) place = "/tmp";
-    snprintf(c->folder, sizeof c->folder, "%s/slotmark-XXXXXX", place);
-    if (!mkdtemp(c->folder)) {
-        c->folder[0] = '\0';
+    char folder[sizeof c->folder];
+    snprintf(folder, sizeof folder, "%s/slotmark-XXXXXX", place);
+    if (!mkdtemp(folder)) {
         snprintf(why, why_bytes, "copying the builds into %s: %s", place, strerror(errno));
         return -1;
     }
-    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", c->folder, i);
+    memcpy(c->folder, folder, sizeof folder);
+    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", folder, i);
     for (int i = 0; i < 3; i++) {
         c->object[i] = c->path[i];
         if (sm_arm_copy(&arm[i == 1], c->path[i], why, why_bytes)) return -1;
