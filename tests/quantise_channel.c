@@ -47,7 +47,7 @@ static size_t compare_matrix(const char *variant, int bits, const char *name, co
         assert_int_equal(head.zero, zero[o]);
         sm_dequantise_channel(back, bits, row, sizes[1]);
         for (size_t i = 0; i < sizes[1]; i++) {
-            const uint8_t n = bits == 8 ? row[8 + i] : row[8 + i / 2] >> i % 2 * 4 & 15;
+            const int n = bits == 8 ? row[8 + i] : row[8 + i / 2] >> i % 2 * 4 & 15;
             const float value = (float)(q[o * sizes[1] + i] - zero[o]) * scale[o];
             assert_int_equal(n, q[o * sizes[1] + i]);
             assert_memory_equal(&back[i], &value, sizeof value);
