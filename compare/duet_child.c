@@ -212,8 +212,12 @@ static int run_child(struct duet *d)
     const char *wrong = judge_alone(d, 0);
     if (!wrong) wrong = judge_alone(d, 1);
     if (!wrong) wrong = prepare_both(d, &shared);
-    if (wrong) return answer("wrong", wrong);
-    print_pairs(d, shared);
+    if (wrong)
+        (void)answer("wrong", wrong);
+    else
+        print_pairs(d, shared);
+    for (size_t i = 0; i < 2; i++)
+        if (d->work[i]) d->side[1].workload->destroy(d->work[i]);
     return 0;
 }
 
@@ -238,5 +242,5 @@ int sm_duet_child(int argc, char **argv)
     for (size_t i = 0; i < d.job.dims; i++) d.job.shape.dim[i] = strtoll(argv[FIXED + i], NULL, 10);
     if (!d.job.threads || d.job.threads > SM_PIN_MOST || d.job.pairs > SM_DUET_PAIRS_MOST) return 2;
     d.random.state = d.job.seed;
-    return run_child(&d); /* the process ends here: nothing is freed one by one */
+    return run_child(&d);
 }
