@@ -236,8 +236,9 @@ const char *sm_ceilings_level(double bytes, int threads)
     const struct sm_machine *m = sm_machine();
     const double sizes[] = {(double)m->l1d_bytes * threads, (double)m->l2_bytes * threads, (double)m->l3_bytes};
     static const char *const names[] = {"l1", "l2", "l3"};
+    static const double reach[] = {4, 4, 2};
     for (size_t i = 0; i < 3; i++)
-        if (sizes[i] > 0 && bytes <= 2 * sizes[i]) return names[i];
+        if (sizes[i] > 0 && bytes <= reach[i] * sizes[i]) return names[i];
     return "dram";
 }
 

@@ -54,8 +54,9 @@ const struct sm_ceilings *sm_ceilings(int threads);
 const struct sm_ceiling *sm_ceiling_named(const struct sm_ceilings *ceilings, const char *name);
 
 /* The level whose bandwidth binds a team that touches so many bytes over and over: "l1", "l2", "l3", "dram". A set up
- * to twice a level's size still hits it often, so the boundary is drawn there: a share may be understated, never a
- * rate called impossible because part of it came from nearer. */
+ * to four times the size of L1 or L2, or twice the last cache's, still hits it often (a rate of 1.2 times L3's was seen
+ * at 3.4 times L2's size), so the boundary is drawn there: a share may be understated, never a rate called impossible
+ * because part of it came from nearer. */
 const char *sm_ceilings_level(double bytes, int threads);
 
 /* Adds all that have a value to a record. */
