@@ -66,7 +66,7 @@ static int compare(struct bisection *b, const char *base, const char *other, str
 {
     const struct sm_pairing_axis no_axes[] = {{NULL, NULL}};
     const struct sm_engine_request request = {.purpose = "bisect",
-                                              .pairing = {b->glob, no_axes, (size_t)b->threads},
+                                              .pairing = {b->glob, no_axes},
                                               .rounds = {.seed = (uint64_t)b->seed + b->comparisons++,
                                                          .tolerance = b->floor,
                                                          .floor = b->floor,

@@ -1,16 +1,14 @@
 /* slotmark calibrate: trials of known truth, and this machine's column beside the goals. */
 #include "calibrate.h"
 
-#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "arguments.h"
 #include "clock.h"
+#include "copies.h"
 #include "layout.h"
 #include "machine.h"
 #include "progress.h"
@@ -43,10 +41,8 @@ static const double planted[] = {0, 0.005, 0.01, 0.02, 0.05};
 enum { PLANTED = sizeof planted / sizeof *planted };
 
 struct calibration {
-    const struct sm_arm *arm; /* [2], both this build */
     struct sm_loaded loaded;
-    char folder[64], path[5][80];
-    const char *object[3];
+    struct sm_copies copies;
     int64_t trials, seed;
     double budget;
     struct sm_random random;
@@ -76,12 +72,6 @@ double sm_upper_limit(size_t hits, size_t count)
             high = p;
     }
     return high;
-}
-
-static const char *place_anew(void *state, int arm, uint64_t seed)
-{
-    struct calibration *c = state;
-    return sm_layout_link(&c->arm[arm], seed, c->path[3 + arm]) ? NULL : c->path[3 + arm];
 }
 
 static const struct sm_variant *variant_of(const struct calibration *c, const struct subject *s,
@@ -147,9 +137,9 @@ static void trial(struct calibration *c, const struct subject *s, double plant, 
                                               .pairs = 50,
                                               .threads = s->threads,
                                               .no_controls = true,
-                                              .place = anew ? place_anew : NULL,
-                                              .place_state = c};
-    const int bad = sm_rounds_run(&pairing, c->object, &options, &result, why, sizeof why);
+                                              .place = anew ? sm_copies_place : NULL,
+                                              .place_state = &c->copies};
+    const int bad = sm_rounds_run(&pairing, c->copies.object, &options, &result, why, sizeof why);
     c->stopped |= result.interrupted;
     if (!result.interrupted && !bad) note(c, t, pairing.list, log1p(plant), result.seconds);
     free(pairing.list);
@@ -295,31 +285,10 @@ static int print_json(struct calibration *c)
     return bad ? -1 : 0;
 }
 
-static int prepare(struct calibration *c, char *why, size_t why_bytes)
-{
-    const char *const copy[] = {"/tmp", getenv("TMPDIR")};
-    const char *place = copy[1] && *copy[1] && strlen(copy[1]) < 30 ? copy[1] : copy[0];
-    char folder[sizeof c->folder];
-    snprintf(folder, sizeof folder, "%s/slotmark-XXXXXX", place);
-    if (!mkdtemp(folder)) {
-        snprintf(why, why_bytes, "copying this build into %s: %s", place, strerror(errno));
-        return -1;
-    }
-    memcpy(c->folder, folder, sizeof folder);
-    for (int i = 0; i < 5; i++) snprintf(c->path[i], sizeof c->path[i], "%s/%d.so", folder, i);
-    for (int i = 0; i < 3; i++) {
-        c->object[i] = c->path[i];
-        if (sm_arm_copy(&c->arm[0], c->path[i], why, why_bytes)) return -1;
-    }
-    return sm_kernels_load(&c->loaded, c->path[0], why, why_bytes);
-}
-
 static void clean_up(struct calibration *c)
 {
     sm_kernels_unload(&c->loaded);
-    for (int i = 0; i < 5; i++)
-        if (c->path[i][0]) unlink(c->path[i]);
-    if (c->folder[0]) rmdir(c->folder);
+    sm_copies_remove(&c->copies);
     free(c->seconds);
 }
 
@@ -327,12 +296,12 @@ static int calibrate(struct calibration *c, bool quiet, bool json)
 {
     char why[512];
     struct sm_arm arm[2];
-    c->arm = arm;
     c->random.state = (uint64_t)c->seed;
     c->room = (size_t)c->trials * 16 + 64;
     c->seconds = malloc(c->room * sizeof *c->seconds);
     if (!c->seconds || sm_arm_get(&arm[0], ".", NULL, why, sizeof why) ||
-        sm_arm_get(&arm[1], ".", NULL, why, sizeof why) || prepare(c, why, sizeof why)) {
+        sm_arm_get(&arm[1], ".", NULL, why, sizeof why) || sm_copies_make(&c->copies, arm, why, sizeof why) ||
+        sm_kernels_load(&c->loaded, c->copies.object[0], why, sizeof why)) {
         fprintf(stderr, "slotmark calibrate: %s\n", c->seconds ? why : "out of memory");
         clean_up(c);
         return 2;

@@ -4,18 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median_in_place(double *x, size_t n)
-{
-    if (!n) return NAN;
-    qsort(x, n, sizeof *x, ascending);
-    return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
-}
+#include "stats.h"
 
 double sm_level(const double *z, size_t begin, size_t end)
 {
@@ -23,7 +12,7 @@ double sm_level(const double *z, size_t begin, size_t end)
     double *copy = malloc((end - begin) * sizeof *copy);
     if (!copy) return NAN;
     memcpy(copy, z + begin, (end - begin) * sizeof *copy);
-    const double level = median_in_place(copy, end - begin);
+    const double level = sm_median(copy, end - begin);
     free(copy);
     return level;
 }
@@ -32,7 +21,7 @@ double sm_level(const double *z, size_t begin, size_t end)
 static double difference_spread(const double *z, size_t n, size_t lag, double *room)
 {
     for (size_t i = 0; i + lag < n; i++) room[i] = fabs(z[i + lag] - z[i]);
-    return n > lag ? 1.4826 * median_in_place(room, n - lag) : 0;
+    return n > lag ? 1.4826 * sm_median(room, n - lag) : 0;
 }
 
 static double noise(const double *z, size_t n, double *room)

@@ -73,7 +73,7 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                                            {NULL, NULL}};
     const struct sm_engine_request request = {
         .purpose = w->command,
-        .pairing = {w->glob, axes, (size_t)w->threads},
+        .pairing = {w->glob, axes},
         .rounds = {.seed = (uint64_t)w->seed,
                    .budget_s = w->budget,
                    .tolerance = w->tolerance_percent / 100,

@@ -66,7 +66,6 @@ struct sm_pairing_axis {
 struct sm_pairing_options {
     const char *glob;                   /* of "family/variant"; NULL: all but the references */
     const struct sm_pairing_axis *axes; /* ended by a name that is NULL; lists that are empty leave the standard */
-    size_t threads;
 };
 
 struct sm_pairing {
