@@ -102,8 +102,10 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                                      .allow_removed = w->allow_removed,
                                      .everything = w->everything};
     int code = sm_report_exit(&report);
-    if (history && sm_history_end(history, &report, why, sizeof why)) code = tell(w, why, SM_EXIT_USAGE);
-    if (history && !w->quiet) fprintf(stderr, "kept in %s as session %s\n", w->store, sm_history_session(history));
+    if (history && sm_history_end(history, &report, why, sizeof why))
+        code = tell(w, why, SM_EXIT_USAGE);
+    else if (history && !w->quiet)
+        fprintf(stderr, "kept in %s as session %s\n", w->store, sm_history_session(history));
     if (print_report(&report, w, out)) code = tell(w, "the report could not be written to its end", SM_EXIT_USAGE);
     sm_engine_free(&outcome);
     return code;

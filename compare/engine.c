@@ -5,7 +5,7 @@
 
 static void launched(void *state, const struct sm_comparison *c)
 {
-    (void)sm_history_launch(state, c); /* what cannot be kept is told at the end: the session goes on */
+    (void)sm_history_launch(state, c); /* it is tried again, and sm_history_end says what could not be kept */
 }
 
 static int run_rounds(const struct sm_engine_request *request, struct sm_copies *copies,

@@ -1,108 +1,58 @@
+/* The file: opened, made, migrated. */
 #include "history.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <math.h>
-#include <sqlite3.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "history_sql.h"
-#include "machine.h"
 
-struct sm_history {
-    sqlite3 *db;
-    char session[13];
+#define APPLICATION 0x736c6f74 /* "slot" */
+#define PATIENCE_MS 10000      /* others write a launch at a time */
+
+/* What makes version i + 1 of a file of version i; a new file goes through all of them. */
+static const char *const steps[SM_HISTORY_VERSION] = {
+    "CREATE TABLE session(id TEXT PRIMARY KEY, started INTEGER NOT NULL, ended INTEGER, purpose TEXT NOT NULL,"
+    "  a_spec TEXT NOT NULL, a_identity TEXT NOT NULL, a_built TEXT, b_spec TEXT NOT NULL, b_identity TEXT NOT NULL,"
+    "  b_built TEXT, seed INTEGER NOT NULL, tolerance REAL NOT NULL, floor REAL NOT NULL, alpha REAL NOT NULL,"
+    "  discovery REAL NOT NULL, spending INTEGER NOT NULL, machine TEXT, compared INTEGER, floor_used REAL,"
+    "  control_worst REAL, verdict TEXT);"
+    "CREATE TABLE comparison(session TEXT NOT NULL REFERENCES session(id), ordinal INTEGER NOT NULL,"
+    "  kernel TEXT NOT NULL, family TEXT NOT NULL, a_variant TEXT NOT NULL, b_variant TEXT NOT NULL,"
+    "  control INTEGER NOT NULL, verdict TEXT, reason TEXT, effect REAL, low REAL, high REAL, level REAL, p REAL,"
+    "  PRIMARY KEY(session, ordinal)) WITHOUT ROWID;"
+    "CREATE TABLE launch(session TEXT NOT NULL, ordinal INTEGER NOT NULL, anew INTEGER NOT NULL, n INTEGER NOT NULL,"
+    "  d REAL NOT NULL, a_ns REAL NOT NULL, b_ns REAL NOT NULL, PRIMARY KEY(session, ordinal, anew, n)) WITHOUT ROWID;"
+    "CREATE INDEX comparison_kernel ON comparison(kernel);"
+    "CREATE INDEX session_started ON session(started);"
+    "PRAGMA application_id = 1936486260; PRAGMA user_version = 1;",
+
+    /* What others measured, names that changed, and the revisions that series are recorded against. */
+    "CREATE TABLE import(id TEXT PRIMARY KEY, taken INTEGER NOT NULL, started INTEGER, path TEXT NOT NULL,"
+    "  format TEXT NOT NULL, build TEXT, machine TEXT);"
+    "CREATE TABLE figure(import TEXT NOT NULL REFERENCES import(id), ordinal INTEGER NOT NULL, name TEXT NOT NULL,"
+    "  unit TEXT NOT NULL, value REAL NOT NULL, spread REAL, samples INTEGER NOT NULL,"
+    "  PRIMARY KEY(import, ordinal)) WITHOUT ROWID;"
+    "CREATE INDEX figure_name ON figure(name);"
+    "CREATE TABLE alias(old TEXT PRIMARY KEY, new TEXT NOT NULL, since INTEGER NOT NULL);"
+    "CREATE TABLE anchor(glob TEXT PRIMARY KEY, spec TEXT NOT NULL, since INTEGER NOT NULL);"
+    "PRAGMA user_version = 2;",
 };
 
-sqlite3 *sm_history_db(struct sm_history *h)
+int sm_history_refuse(struct sm_history *h, const char *doing, char *why, size_t why_bytes)
 {
-    return h->db;
-}
-
-static int refuse(sqlite3 *db, const char *doing, char *why, size_t why_bytes)
-{
-    snprintf(why, why_bytes, "%s: %s", doing, db ? sqlite3_errmsg(db) : "out of memory");
+    snprintf(why, why_bytes, "%s: %s", doing, h && h->db ? sqlite3_errmsg(h->db) : "out of memory");
     return -1;
 }
 
 int sm_history_run(struct sm_history *h, const char *sql, const char *doing, char *why, size_t why_bytes)
 {
-    return sqlite3_exec(h->db, sql, NULL, NULL, NULL) ? refuse(h->db, doing, why, why_bytes) : 0;
+    return sqlite3_exec(h->db, sql, NULL, NULL, NULL) ? sm_history_refuse(h, doing, why, why_bytes) : 0;
 }
 
-/* The version of the schema in the file; 0: it is new. -1: it is not ours. */
-static int version_of(sqlite3 *db)
-{
-    sqlite3_stmt *s;
-    int version = -1, application = -1, tables = -1;
-    if (!sqlite3_prepare_v2(db,
-                            "SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM "
-                            "pragma_application_id), (SELECT count(*) FROM sqlite_schema)",
-                            -1, &s, NULL) &&
-        sqlite3_step(s) == SQLITE_ROW) {
-        version = sqlite3_column_int(s, 0);
-        application = sqlite3_column_int(s, 1);
-        tables = sqlite3_column_int(s, 2);
-    }
-    sqlite3_finalize(s);
-    if (application == SM_HISTORY_APPLICATION) return version;
-    return tables == 0 ? 0 : -1;
-}
-
-static int prepare_file(struct sm_history *h, const char *path, char *why, size_t why_bytes)
-{
-    const int version = version_of(h->db);
-    if (version < 0 || version > SM_HISTORY_VERSION) {
-        const int damaged = sqlite3_errcode(h->db) != SQLITE_OK && sqlite3_errcode(h->db) != SQLITE_ROW &&
-                            sqlite3_errcode(h->db) != SQLITE_DONE;
-        snprintf(why, why_bytes, "opening the history %s: %s", path,
-                 damaged       ? sqlite3_errmsg(h->db)
-                 : version < 0 ? "it is a database of something else"
-                               : "it was written by a newer slotmark");
-        return -1;
-    }
-    if (sm_history_run(h, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", "opening the history", why,
-                       why_bytes))
-        return -1;
-    return version == SM_HISTORY_VERSION ? 0
-                                         : sm_history_run(h, sm_history_schema, "making the history", why, why_bytes);
-}
-
-int sm_history_open(struct sm_history **history, const char *path, char *why, size_t why_bytes)
-{
-    struct sm_history *h = calloc(1, sizeof *h);
-    if (!h) return refuse(NULL, "opening the history", why, why_bytes);
-    if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)) {
-        snprintf(why, why_bytes, "opening the history %s: %s", path, h->db ? sqlite3_errmsg(h->db) : "out of memory");
-        sm_history_close(h);
-        return -1;
-    }
-    sqlite3_busy_timeout(h->db, 10000); /* others write a launch at a time */
-    if (prepare_file(h, path, why, why_bytes)) {
-        sm_history_close(h);
-        return -1;
-    }
-    *history = h;
-    return 0;
-}
-
-void sm_history_close(struct sm_history *h)
-{
-    if (!h) return;
-    sqlite3_close(h->db);
-    free(h);
-}
-
-const char *sm_history_session(const struct sm_history *h)
-{
-    return h->session;
-}
-
-/* Binds by the letters of `kinds`: t text (NULL: null), i integer (long long), d double (not finite: null). Runs it. */
-static int put(struct sm_history *h, const char *sql, const char *kinds, ...)
+int sm_history_put(struct sm_history *h, const char *sql, const char *kinds, ...)
 {
     sqlite3_stmt *s;
     va_list args;
@@ -125,78 +75,112 @@ static int put(struct sm_history *h, const char *sql, const char *kinds, ...)
     return code == SQLITE_DONE ? 0 : -1;
 }
 
-int sm_history_begin(struct sm_history *h, const char *purpose, const struct sm_arm arm[2],
-                     const struct sm_rounds_options *o, char *why, size_t why_bytes)
+const char *sm_history_text(sqlite3_stmt *s, int column)
 {
-    unsigned char drawn[6];
-    if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn) memset(drawn, 0, sizeof drawn);
-    for (size_t i = 0; i < sizeof drawn; i++) snprintf(h->session + 2 * i, 3, "%02x", drawn[i]);
-    json_t *machine = sm_machine_json();
-    char *facts = machine ? json_dumps(machine, JSON_COMPACT) : NULL;
-    const int bad = put(h,
-                        "INSERT INTO session(id, started, purpose, a_spec, a_identity, a_built, b_spec, b_identity, "
-                        "b_built, seed, tolerance, floor, alpha, discovery, spending, machine) VALUES "
-                        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                        "tittttttt"
-                        "iddddit",
-                        h->session, (long long)time(NULL), purpose, arm[0].spec, arm[0].identity, arm[0].built,
-                        arm[1].spec, arm[1].identity, arm[1].built, (long long)o->seed, o->tolerance, o->floor,
-                        o->alpha, o->discovery, (long long)o->spending, facts);
-    free(facts);
-    json_decref(machine);
-    return bad ? refuse(h->db, "writing the history", why, why_bytes) : 0;
+    const char *t = (const char *)sqlite3_column_text(s, column);
+    return t ? t : "";
 }
 
-/* In one transaction: the comparison if it is new, and the launch. */
-bool sm_history_launch(struct sm_history *h, const struct sm_comparison *c)
+double sm_history_real(sqlite3_stmt *s, int column)
 {
-    const size_t n = c->launches - 1;
-    if (sqlite3_exec(h->db, "BEGIN IMMEDIATE", NULL, NULL, NULL)) return false;
-    const int bad =
-        put(h,
-            "INSERT OR IGNORE INTO comparison(session, ordinal, kernel, family, a_variant, b_variant, control) VALUES "
-            "(?, ?, ?, ?, ?, ?, ?)",
-            "titttti", h->session, (long long)c->ordinal, c->id, c->family, c->variant[0], c->variant[1],
-            (long long)c->control) ||
-        put(h, "INSERT INTO launch(session, ordinal, anew, n, d, a_ns, b_ns) VALUES (?, ?, ?, ?, ?, ?, ?)", "tiiiddd",
-            h->session, (long long)c->ordinal, (long long)c->randomised, (long long)n, c->d[n], c->ns[0][n],
-            c->ns[1][n]);
-    if (sqlite3_exec(h->db, bad ? "ROLLBACK" : "COMMIT", NULL, NULL, NULL)) return false;
-    return !bad;
+    return sqlite3_column_type(s, column) == SQLITE_NULL ? NAN : sqlite3_column_double(s, column);
 }
 
-static int put_verdict(struct sm_history *h, const struct sm_comparison *c)
+/* One whole number that `form` asks a database for, or -1. */
+static int number_of(sqlite3 *db, const char *form, const char *schema)
 {
-    const bool looked = c->looks > 0;
-    return put(h,
-               "INSERT INTO comparison(session, ordinal, kernel, family, a_variant, b_variant, control) VALUES "
-               "(?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
-               "titttti", h->session, (long long)c->ordinal, c->id, c->family, c->variant[0], c->variant[1],
-               (long long)c->control) ||
-           put(h,
-               "UPDATE comparison SET verdict = ?, reason = ?, effect = ?, low = ?, high = ?, level = ?, p = ? WHERE "
-               "session = ? AND ordinal = ?",
-               "ttdddddti", sm_verdict_word(c->verdict), c->reason[0] ? c->reason : NULL,
-               looked ? c->estimate.effect : NAN, looked ? c->estimate.low : NAN, looked ? c->estimate.high : NAN,
-               looked ? c->estimate.level : NAN, looked ? c->p_overall : NAN, h->session, (long long)c->ordinal);
+    sqlite3_stmt *s;
+    char sql[100];
+    int number = -1;
+    snprintf(sql, sizeof sql, form, schema);
+    if (!sqlite3_prepare_v2(db, sql, -1, &s, NULL) && sqlite3_step(s) == SQLITE_ROW) number = sqlite3_column_int(s, 0);
+    sqlite3_finalize(s);
+    return number;
 }
 
-int sm_history_end(struct sm_history *h, const struct sm_report *r, char *why, size_t why_bytes)
+int sm_history_version(sqlite3 *db, const char *schema)
 {
-    char end[200];
-    int bad = sqlite3_exec(h->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
-    sm_report_end(r, end, sizeof end);
-    for (size_t i = 0; !bad && i < r->pairing->count; i++) bad = put_verdict(h, &r->pairing->list[i]);
-    if (!bad)
-        bad = put(
-            h,
-            "UPDATE session SET ended = ?, floor_used = ?, control_worst = ?, verdict = ?, compared = ? WHERE id = ?",
-            "iddtit", (long long)time(NULL), r->result->floor, r->result->control_worst, end,
-            (long long)r->result->compared, h->session);
-    if (bad) {
-        refuse(h->db, "writing the history", why, why_bytes);
-        sqlite3_exec(h->db, "ROLLBACK", NULL, NULL, NULL);
+    const int application = number_of(db, "PRAGMA %s.application_id", schema);
+    if (application == APPLICATION) return number_of(db, "PRAGMA %s.user_version", schema);
+    return number_of(db, "SELECT count(*) FROM %s.sqlite_schema", schema) == 0 ? 0 : -1;
+}
+
+/* Under the lock that keeps others from doing the same: they may have been here since the version was read. */
+static int migrate(struct sm_history *h, char *why, size_t why_bytes)
+{
+    int bad = sm_history_run(h, "BEGIN IMMEDIATE", "making the history", why, why_bytes);
+    if (bad) return bad;
+    for (int v = sm_history_version(h->db, "main"); !bad && v < SM_HISTORY_VERSION; v++)
+        bad = v < 0 ? -1 : sm_history_run(h, steps[v], "making the history", why, why_bytes);
+    if (!bad) bad = sm_history_run(h, "COMMIT", "making the history", why, why_bytes);
+    if (bad) sqlite3_exec(h->db, "ROLLBACK", NULL, NULL, NULL);
+    return bad;
+}
+
+/* SQLite does not wait for another process that is changing the journal's kind. */
+static int use_wal(struct sm_history *h, char *why, size_t why_bytes)
+{
+    int code = SQLITE_BUSY;
+    for (int waited = 0; code == SQLITE_BUSY && waited <= h->patience_ms; waited += 10) {
+        code = sqlite3_exec(h->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;", NULL, NULL, NULL);
+        if (code == SQLITE_BUSY) sqlite3_sleep(10);
+    }
+    return code ? sm_history_refuse(h, "opening the history", why, why_bytes) : 0;
+}
+
+static int prepare_file(struct sm_history *h, const char *path, char *why, size_t why_bytes)
+{
+    const int version = sm_history_version(h->db, "main");
+    if (version < 0 || version > SM_HISTORY_VERSION) {
+        const int code = sqlite3_errcode(h->db);
+        snprintf(why, why_bytes, "opening the history %s: %s", path,
+                 code != SQLITE_OK && code != SQLITE_ROW && code != SQLITE_DONE ? sqlite3_errmsg(h->db)
+                 : version < 0                                                  ? "it is a database of something else"
+                                                                                : "it was written by a newer slotmark");
         return -1;
     }
-    return sqlite3_exec(h->db, "COMMIT", NULL, NULL, NULL) ? refuse(h->db, "writing the history", why, why_bytes) : 0;
+    if (use_wal(h, why, why_bytes)) return -1;
+    return version == SM_HISTORY_VERSION ? 0 : migrate(h, why, why_bytes);
+}
+
+int sm_history_open(struct sm_history **history, const char *path, char *why, size_t why_bytes)
+{
+    struct sm_history *h = calloc(1, sizeof *h);
+    if (!h) return sm_history_refuse(NULL, "opening the history", why, why_bytes);
+    if (sqlite3_open_v2(path, &h->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL)) {
+        snprintf(why, why_bytes, "opening the history %s: %s", path, h->db ? sqlite3_errmsg(h->db) : "out of memory");
+        sm_history_close(h);
+        return -1;
+    }
+    sm_history_patience(h, PATIENCE_MS);
+    sqlite3_db_config(h->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0,
+                      NULL); /* a file from elsewhere runs nothing of its own */
+    sqlite3_db_config(h->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    if (prepare_file(h, path, why, why_bytes)) {
+        sm_history_close(h);
+        return -1;
+    }
+    *history = h;
+    return 0;
+}
+
+int sm_history_open_existing(struct sm_history **history, const char *path, char *why, size_t why_bytes)
+{
+    if (!access(path, F_OK)) return sm_history_open(history, path, why, why_bytes);
+    snprintf(why, why_bytes, "opening the history %s: there is no such file; --store FILE says where it is", path);
+    return -1;
+}
+
+void sm_history_patience(struct sm_history *h, int ms)
+{
+    h->patience_ms = ms;
+    sqlite3_busy_timeout(h->db, ms);
+}
+
+void sm_history_close(struct sm_history *h)
+{
+    if (!h) return;
+    sqlite3_close(h->db);
+    free(h->waiting);
+    free(h);
 }

@@ -18,7 +18,8 @@ struct action {
     const char *name;
     size_t operands; /* after the action's name */
 };
-static const struct action actions[] = {{"list", 0}, {"show", 1}, {"check", 1}, {"merge", 1}, {"prune", 0}};
+static const struct action actions[] = {{"list", 0},  {"show", 1},  {"check", 1},
+                                        {"merge", 1}, {"prune", 0}, {"forget", 1}};
 
 static int act(struct sm_history *h, const char *action, char **operands, double days, char *why, size_t why_bytes)
 {
@@ -35,6 +36,7 @@ static int act(struct sm_history *h, const char *action, char **operands, double
         if (n >= 0) printf("%ld verdicts differ from what their launches say\n", n);
         return n < 0 ? -1 : n ? 1 : 0;
     }
+    if (!strcmp(action, "forget")) return sm_history_forget(h, operands[0], why, why_bytes) < 0 ? -1 : 0;
     n = sm_history_prune(h, days, why, why_bytes);
     if (n >= 0) printf("%ld sessions forgotten\n", n);
     return n < 0 ? -1 : 0;
@@ -43,19 +45,20 @@ static int act(struct sm_history *h, const char *action, char **operands, double
 int history_main(int argc, char **argv)
 {
     const char *store = "results/history.sqlite";
-    double days = 90;
+    double days = -1;
     char why[512];
     struct sm_arguments_rest rest;
     const struct sm_argument options[] = {
         {"store", 0, SM_ARGUMENT_STRING, &store, NULL, "FILE", "the history (default results/history.sqlite)"},
-        {"days", 0, SM_ARGUMENT_NUMBER, &days, NULL, "N", "prune: forget what began longer ago (default 90)"},
+        {"days", 0, SM_ARGUMENT_NUMBER, &days, NULL, "N", "prune: forget what began longer ago"},
         SM_ARGUMENTS_END,
     };
     const struct sm_arguments spec = {
         "history",
-        "[OPTION]... list | show SESSION | check SESSION | merge FILE | prune",
+        "[OPTION]... list | show SESSION | check SESSION | merge FILE | prune --days N | forget SESSION",
         "What compare, gate and record kept with --store. list: the sessions; show: the verdicts of one; check:\n"
-        "works them out again from the stored launches; merge: takes another file's sessions; prune: forgets.",
+        "works them out again from the stored launches; merge: takes another file's sessions; prune, forget: the\n"
+        "old ones, or one.",
         options,
         "slotmark history list --store results/history.sqlite",
         1,
@@ -69,10 +72,13 @@ int history_main(int argc, char **argv)
     size_t i = 0;
     while (i < sizeof actions / sizeof *actions && strcmp(actions[i].name, rest.operands[0])) i++;
     if (i == sizeof actions / sizeof *actions || rest.operand_count != 1 + actions[i].operands)
-        return tell("history", "say list, show SESSION, check SESSION, merge FILE or prune");
-    if (!(days >= 0 && days < 1e6)) return tell("history", "--days must be 0 to 1000000");
+        return tell("history", "say list, show SESSION, check SESSION, merge FILE, prune or forget SESSION");
+    if (!strcmp(actions[i].name, "prune") && !(days >= 0 && days < 1e6))
+        return tell("history", "prune: --days N says how old, 0 to 1000000");
     struct sm_history *h;
-    if (sm_history_open(&h, store, why, sizeof why)) return tell("history", why);
+    if (strcmp(actions[i].name, "merge") ? sm_history_open_existing(&h, store, why, sizeof why)
+                                         : sm_history_open(&h, store, why, sizeof why))
+        return tell("history", why);
     const int code = act(h, actions[i].name, rest.operands + 1, days, why, sizeof why);
     sm_history_close(h);
     return code < 0 ? tell("history", why) : code;
@@ -183,7 +189,7 @@ int trend_main(int argc, char **argv)
     s->least = log1p(least / 100);
     s->only_changes = only_changes;
     int code = 0;
-    if (sm_history_open(&h, store, why, sizeof why)) {
+    if (sm_history_open_existing(&h, store, why, sizeof why)) {
         code = tell("trend", why);
     } else {
         code = sm_history_series(h, rest.operands[0], glob, next_point, s, why, sizeof why) ? tell("trend", why) : 0;

@@ -112,7 +112,7 @@ static long count_differences(sqlite3 *db, const char *session, struct stored *t
 long sm_history_check(struct sm_history *h, const char *session, char *why, size_t why_bytes)
 {
     struct stored to = {0};
-    sqlite3 *db = sm_history_db(h);
+    sqlite3 *db = h->db;
     long differ = -1;
     if (read_options(db, session, &to))
         snprintf(why, why_bytes, "reading the history: it has no finished session %s", session);

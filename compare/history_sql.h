@@ -1,4 +1,4 @@
-/* history_sql.h - the schema of a history, and its handle. Private to history*.c. */
+/* history_sql.h - the handle of a history, and what its files share. Private to history*.c. */
 #ifndef SM_HISTORY_SQL_H
 #define SM_HISTORY_SQL_H
 
@@ -7,28 +7,41 @@
 
 #include "history.h"
 
-#define SM_HISTORY_APPLICATION 0x736c6f74 /* "slot" */
-#define SM_HISTORY_VERSION 1
+#define SM_HISTORY_VERSION 2
 
-/* Makes a new file what this version expects. */
-static const char sm_history_schema[] =
-    "BEGIN;"
-    "CREATE TABLE session(id TEXT PRIMARY KEY, started INTEGER NOT NULL, ended INTEGER, purpose TEXT NOT NULL,"
-    "  a_spec TEXT NOT NULL, a_identity TEXT NOT NULL, a_built TEXT, b_spec TEXT NOT NULL, b_identity TEXT NOT NULL,"
-    "  b_built TEXT, seed INTEGER NOT NULL, tolerance REAL NOT NULL, floor REAL NOT NULL, alpha REAL NOT NULL,"
-    "  discovery REAL NOT NULL, spending INTEGER NOT NULL, machine TEXT, compared INTEGER, floor_used REAL,"
-    "  control_worst REAL, verdict TEXT);"
-    "CREATE TABLE comparison(session TEXT NOT NULL REFERENCES session(id), ordinal INTEGER NOT NULL,"
-    "  kernel TEXT NOT NULL, family TEXT NOT NULL, a_variant TEXT NOT NULL, b_variant TEXT NOT NULL,"
-    "  control INTEGER NOT NULL, verdict TEXT, reason TEXT, effect REAL, low REAL, high REAL, level REAL, p REAL,"
-    "  PRIMARY KEY(session, ordinal)) WITHOUT ROWID;"
-    "CREATE TABLE launch(session TEXT NOT NULL, ordinal INTEGER NOT NULL, anew INTEGER NOT NULL, n INTEGER NOT NULL,"
-    "  d REAL NOT NULL, a_ns REAL NOT NULL, b_ns REAL NOT NULL, PRIMARY KEY(session, ordinal, anew, n)) WITHOUT ROWID;"
-    "CREATE INDEX comparison_kernel ON comparison(kernel);"
-    "CREATE INDEX session_started ON session(started);"
-    "PRAGMA application_id = 1936486260; PRAGMA user_version = 1; COMMIT;";
+/* A launch that another process's lock kept out of the file; it is tried again with every later one. */
+struct sm_history_waiting {
+    char id[sizeof((struct sm_comparison *)0)->id], family[64], variant[2][64];
+    long long ordinal, n;
+    bool control, anew;
+    double d, ns[2];
+};
 
-sqlite3 *sm_history_db(struct sm_history *history);
+struct sm_history {
+    sqlite3 *db;
+    char session[13];
+    int patience_ms;
+    struct sm_history_waiting *waiting;
+    size_t waiting_count, waiting_room;
+    size_t lost; /* launches of the session that there was no memory to keep waiting */
+};
+
+/* Runs statements without values. 0, or -1 and a sentence that begins with `doing`. */
 int sm_history_run(struct sm_history *history, const char *sql, const char *doing, char *why, size_t why_bytes);
+
+/* Runs one statement with values, by the letters of `kinds`: t text (NULL: null), i integer (long long), d double (not
+ * finite: null). 0 or -1. */
+int sm_history_put(struct sm_history *history, const char *sql, const char *kinds, ...);
+
+/* Why SQLite failed, as a sentence that begins with `doing`. Returns -1. */
+int sm_history_refuse(struct sm_history *history, const char *doing, char *why, size_t why_bytes);
+
+/* Columns of a row: "" for null, NAN for null. */
+const char *sm_history_text(sqlite3_stmt *row, int column);
+double sm_history_real(sqlite3_stmt *row, int column);
+
+/* The version of the schema of an attached database ("main", "other"): 0: it is empty; -1: it is none of ours, or
+ * cannot be read. */
+int sm_history_version(sqlite3 *db, const char *schema);
 
 #endif
