@@ -5,7 +5,7 @@
  * they never rename one.
  *
  *   schema            1
- *   kind              "bench", "count", "profile", "verify" or "ceiling"
+ *   kind              "bench", "count", "profile", "verify", "cost" or "ceiling"
  *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
  *   status, why       "ok"; "error" or "skipped" with a sentence
  *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
@@ -41,6 +41,8 @@
  *                     "full","layers":[..],"paths","perplexity"}; peir is a ratio, samples the times of its decodes
  *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
+ *   cost              of a model's static shape: {"role":"fit"|"held-out"|"steps"|"table","attention":"literal"|"skip",
+ *                     "round"}, and of a table what the points say together: profiles/cost_table.h, cost_record.h
  *   build             {"version","commit","dirty","compiler","flags","type"}
  *   machine           {"cpu",...}: machine.h
  *

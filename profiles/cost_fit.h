@@ -1,0 +1,45 @@
+/* cost_fit.h - what a static shape costs as a function of its sizes, fitted to measured points. Pure: numbers in,
+ * numbers out.
+ *
+ *     cost(rows, columns, valid) = sum_j a_j ramp_j(rows) + b_0 columns + c_0 valid + rows (b_1 columns + c_1 valid)
+ *
+ * ramp_0 is 1; ramp_j climbs from 0 to 1 between the (j-1)-th and the j-th measured number of rows and is flat
+ * elsewhere, so what the matrices cost is a line from each measured bucket to the next. The rest is attention: what
+ * each column costs a call (the cache is read once) and each row of it (every row looks at every column), of the
+ * computed columns and of the valid ones. All coefficients are nought or more. Hence a cost is never negative, and
+ * never falls as a size grows; and within the measured rows it is defined for every number of them.
+ *
+ * Found by least squares of relative errors, all coefficients >= 0 (Lawson and Hanson, Solving Least Squares Problems,
+ * ch. 23), with a light pull towards equal slopes of neighbouring ramps, which only decides what points leave open. */
+#ifndef SM_COST_FIT_H
+#define SM_COST_FIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SM_COST_KNOTS 32
+#define SM_COST_TERMS (SM_COST_KNOTS + 4)
+
+struct sm_cost_point {
+    double rows, columns, valid;
+    double cost; /* > 0: ns, bytes */
+};
+
+struct sm_cost_fit {
+    size_t knots; /* 0: nothing was fitted */
+    double knot[SM_COST_KNOTS];
+    double ramp[SM_COST_KNOTS];         /* a_j */
+    double column, valid;               /* b_0, c_0 */
+    double row_column, row_valid;       /* b_1, c_1 */
+    double columns_least, columns_most; /* measured */
+    double valid_least, valid_most;
+};
+
+/* with_valid false: c_0 and c_1 are nought, as where every column is computed whatever it holds. More different rows
+ * than SM_COST_KNOTS are thinned evenly. 0; -1: no point, a number that is not finite or not positive, or no memory. */
+int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, bool with_valid);
+
+/* rows within knot[0] and knot[knots - 1], beyond which it stays what it is there. */
+double sm_cost_fit_at(const struct sm_cost_fit *fit, double rows, double columns, double valid);
+
+#endif
