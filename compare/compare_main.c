@@ -136,13 +136,22 @@ static int run_all(const struct wish *w, char **operands, size_t count, bool var
     char why[512], spec[2][300];
     int code = 0;
     if (w->store && sm_history_open(&history, w->store, why, sizeof why)) return tell(w, why, SM_EXIT_USAGE);
+    const char *base = operands[0];
+    char anchor[256];
+    if (!strcmp(w->command, "record") && !strcmp(base, "anchor")) {
+        base = anchor;
+        if (sm_history_anchor(history, w->glob, anchor, sizeof anchor, why, sizeof why)) {
+            sm_history_close(history);
+            return tell(w, why, SM_EXIT_USAGE);
+        }
+    }
     if (w->file && !(out = fopen(w->file, "wx"))) {
         fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
         sm_history_close(history);
         return SM_EXIT_USAGE;
     }
     for (size_t i = 1; i < count || i == 1; i++) {
-        snprintf(spec[0], sizeof spec[0], "%s%s", variants ? ".@" : "", operands[0]);
+        snprintf(spec[0], sizeof spec[0], "%s%s", variants ? ".@" : "", base);
         snprintf(spec[1], sizeof spec[1], "%s%s", variants ? ".@" : "", i < count ? operands[i] : "WORKTREE");
         const int this_code = compare_specs(w, history, spec[0], spec[1], out);
         if (this_code && !code) code = this_code;
@@ -244,7 +253,9 @@ int variants_main(int argc, char **argv)
 
 int record_main(int argc, char **argv)
 {
-    return run_command("record", argc, argv, "[OPTION]... --store FILE ANCHOR [REVISION]",
-                       "compare against an anchor, kept in a history: trend reads the series that this makes.\n" SIDES,
-                       "slotmark record v1.0 HEAD --store results/history.sqlite", 1, 2);
+    return run_command(
+        "record", argc, argv, "[OPTION]... --store FILE ANCHOR [REVISION]",
+        "compare against an anchor, kept in a history: trend reads the series that this makes. The word\n"
+        "`anchor` is the revision that `slotmark history anchor REVISION` set.\n" SIDES,
+        "slotmark record v1.0 HEAD --store results/history.sqlite", 1, 2);
 }

@@ -38,6 +38,7 @@ static const char *const steps[SM_HISTORY_VERSION] = {
     "CREATE INDEX figure_name ON figure(name);"
     "CREATE TABLE alias(old TEXT PRIMARY KEY, new TEXT NOT NULL, since INTEGER NOT NULL);"
     "CREATE TABLE anchor(glob TEXT PRIMARY KEY, spec TEXT NOT NULL, since INTEGER NOT NULL);"
+    "ALTER TABLE session ADD COLUMN threads INTEGER;"
     "PRAGMA user_version = 2;",
 };
 

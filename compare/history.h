@@ -6,6 +6,7 @@
 #ifndef SM_HISTORY_H
 #define SM_HISTORY_H
 
+#include "alias.h"
 #include "report.h"
 
 struct sm_history;
@@ -33,19 +34,63 @@ int sm_history_end(struct sm_history *history, const struct sm_report *report, c
 /* The name of the session under way or just ended: 12 hex digits. */
 const char *sm_history_session(const struct sm_history *history);
 
-/* One point of a series: a kernel of a build against the anchor. */
+/* A recorded comparison of a kernel: a build against an anchor. */
 struct sm_history_point {
-    char build[96]; /* identity of the other arm */
+    char kernel[200]; /* family/variant/shape, as it was called then */
+    char anchor[96], build[96];
+    char session[13];
+    int threads;
     long long started;
-    double effect, low, high; /* ln(B / A) */
+    double effect, low, high; /* ln(build / anchor); of identical code 0, 0, 0 */
     size_t launches;
 };
 
-/* The kernels that were recorded against an anchor, and their points in the order of recording. `next` gets each; it
- * returns false to stop. */
-typedef bool sm_history_next(void *state, const char *kernel, const struct sm_history_point *point);
-int sm_history_series(struct sm_history *history, const char *anchor, const char *glob, sm_history_next *next,
-                      void *state, char *why, size_t why_bytes);
+/* All of them ("record" only), in the order of recording. `next` returns false to stop. 0, or -1 and a sentence. */
+typedef bool sm_history_next(void *state, const struct sm_history_point *point);
+int sm_history_points(struct sm_history *history, sm_history_next *next, void *state, char *why, size_t why_bytes);
+
+/* The identity of what series are recorded against, from a revision as it was given to record ("v1.0") or the identity
+ * itself. 0; 1: nothing was recorded against it; -1 and a sentence. */
+int sm_history_anchor_identity(struct sm_history *history, const char *spec, char *identity, size_t bytes, char *why,
+                               size_t why_bytes);
+
+/* The newest comparison that was made to confirm a step ("confirm"). 1, 0 when there is none, or -1 and a sentence. */
+struct sm_history_proof {
+    char session[13], verdict[24];
+    double effect, low, high;
+};
+int sm_history_proof(struct sm_history *history, const char *kernel, const char *before, const char *after,
+                     struct sm_history_proof *proof, char *why, size_t why_bytes);
+
+/* What others measured and `history import` took: a value of its own, not a pair. By name and unit, in the order of
+ * their time. 0, or -1 and a sentence. */
+struct sm_history_figure {
+    char name[200], unit[24], build[96], import[13];
+    long long started; /* 0: not known */
+    double value, spread;
+    size_t samples;
+};
+typedef bool sm_history_next_figure(void *state, const struct sm_history_figure *figure);
+int sm_history_figures(struct sm_history *history, sm_history_next_figure *next, void *state, char *why,
+                       size_t why_bytes);
+bool sm_history_has_figures(struct sm_history *history);
+
+/* A kernel "family/variant" that is called otherwise since. The family must be the same. 0, or -1 and a sentence. */
+int sm_history_alias(struct sm_history *history, const char *old, const char *now, char *why, size_t why_bytes);
+/* All of them; free them after 0. */
+int sm_history_aliases(struct sm_history *history, struct sm_aliases *aliases, char *why, size_t why_bytes);
+
+/* What `record anchor` compares with, of the kernels that a --bench asks for in these words (NULL: of all). The second
+ * gives that of all kernels when these words have none. 0, or -1 and a sentence. */
+int sm_history_set_anchor(struct sm_history *history, const char *glob, const char *spec, char *why, size_t why_bytes);
+int sm_history_anchor(struct sm_history *history, const char *glob, char *spec, size_t bytes, char *why,
+                      size_t why_bytes);
+
+/* Prints the "alias"es or the "anchor"s. 0, or -1 and a sentence. */
+int sm_history_names(struct sm_history *history, const char *what, FILE *out, char *why, size_t why_bytes);
+
+/* Seconds since 1970 as UTC, by strftime's form; "?" for what is no time. Returns `text`. */
+const char *sm_history_time(long long seconds, const char *form, char *text, size_t bytes);
 
 /* Prints the sessions, newest first, or one of them with its verdicts. 0; -1 and a sentence: there is none. */
 int sm_history_list(struct sm_history *history, size_t most, FILE *out, char *why, size_t why_bytes);

@@ -1,203 +1,146 @@
-/* slotmark history and trend: what was kept, and where it changed. */
-#include <math.h>
+/* slotmark history: what was kept. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "arguments.h"
-#include "change_points.h"
 #include "compare.h"
 #include "history.h"
 
-static int tell(const char *command, const char *why)
+struct wish {
+    const char *store, *glob;
+    double days;
+    char **operands; /* after the action's name */
+    size_t count;
+};
+
+static int tell(const char *why)
 {
-    fprintf(stderr, "slotmark %s: %s\n", command, why);
+    fprintf(stderr, "slotmark history: %s\n", why);
     return SM_EXIT_USAGE;
 }
 
-struct action {
-    const char *name;
-    size_t operands; /* after the action's name */
-};
-static const struct action actions[] = {{"list", 0},  {"show", 1},  {"check", 1},
-                                        {"merge", 1}, {"prune", 0}, {"forget", 1}};
+/* An action returns the exit code, or -1 and a sentence. */
+typedef int action_fn(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes);
 
-static int act(struct sm_history *h, const char *action, char **operands, double days, char *why, size_t why_bytes)
+static int list(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
 {
-    long n;
-    if (!strcmp(action, "list")) return sm_history_list(h, 100, stdout, why, why_bytes) ? -1 : 0;
-    if (!strcmp(action, "show")) return sm_history_show(h, operands[0], stdout, why, why_bytes) ? -1 : 0;
-    if (!strcmp(action, "merge")) {
-        n = sm_history_merge(h, operands[0], why, why_bytes);
-        if (n >= 0) printf("%ld sessions taken from %s\n", n, operands[0]);
-        return n < 0 ? -1 : 0;
+    (void)w;
+    return sm_history_list(h, 100, stdout, why, why_bytes);
+}
+
+static int show(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    return sm_history_show(h, w->operands[0], stdout, why, why_bytes);
+}
+
+static int check(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    const long n = sm_history_check(h, w->operands[0], why, why_bytes);
+    if (n >= 0) printf("%ld verdicts differ from what their launches say\n", n);
+    return n < 0 ? -1 : n > 0;
+}
+
+static int merge(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    const long n = sm_history_merge(h, w->operands[0], why, why_bytes);
+    if (n >= 0) printf("%ld sessions and imports taken from %s\n", n, w->operands[0]);
+    return n < 0 ? -1 : 0;
+}
+
+static int prune(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    if (!(w->days >= 0 && w->days < 1e6)) {
+        snprintf(why, why_bytes, "prune: --days N says how old, 0 to 1000000");
+        return -1;
     }
-    if (!strcmp(action, "check")) {
-        n = sm_history_check(h, operands[0], why, why_bytes);
-        if (n >= 0) printf("%ld verdicts differ from what their launches say\n", n);
-        return n < 0 ? -1 : n ? 1 : 0;
-    }
-    if (!strcmp(action, "forget")) return sm_history_forget(h, operands[0], why, why_bytes) < 0 ? -1 : 0;
-    n = sm_history_prune(h, days, why, why_bytes);
+    const long n = sm_history_prune(h, w->days, why, why_bytes);
     if (n >= 0) printf("%ld sessions forgotten\n", n);
     return n < 0 ? -1 : 0;
 }
 
+static int forget(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    return sm_history_forget(h, w->operands[0], why, why_bytes) < 0 ? -1 : 0;
+}
+
+static int alias(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    if (!w->count) return sm_history_names(h, "alias", stdout, why, why_bytes);
+    if (w->count == 2) return sm_history_alias(h, w->operands[0], w->operands[1], why, why_bytes);
+    snprintf(why, why_bytes, "alias: say OLD NEW, each as FAMILY/VARIANT, or nothing to list them");
+    return -1;
+}
+
+static int anchor(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    if (!w->count) return sm_history_names(h, "anchor", stdout, why, why_bytes);
+    return sm_history_set_anchor(h, w->glob, w->operands[0], why, why_bytes);
+}
+
+static const struct action {
+    const char *name;
+    size_t least, most; /* operands after the name */
+    bool makes;         /* a history that is not there yet */
+    action_fn *act;
+} actions[] = {
+    {"list", 0, 0, false, list},  {"show", 1, 1, false, show},    {"check", 1, 1, false, check},
+    {"merge", 1, 1, true, merge}, {"prune", 0, 0, false, prune},  {"forget", 1, 1, false, forget},
+    {"alias", 0, 2, true, alias}, {"anchor", 0, 1, true, anchor},
+};
+
+static const struct action *find(const struct sm_arguments_rest *rest)
+{
+    for (size_t i = 0; i < sizeof actions / sizeof *actions; i++) {
+        const size_t operands = rest->operand_count - 1;
+        if (!strcmp(actions[i].name, rest->operands[0]) && operands >= actions[i].least && operands <= actions[i].most)
+            return &actions[i];
+    }
+    return NULL;
+}
+
 int history_main(int argc, char **argv)
 {
-    const char *store = "results/history.sqlite";
-    double days = -1;
+    struct wish w = {.store = "results/history.sqlite", .days = -1};
     char why[512];
     struct sm_arguments_rest rest;
     const struct sm_argument options[] = {
-        {"store", 0, SM_ARGUMENT_STRING, &store, NULL, "FILE", "the history (default results/history.sqlite)"},
-        {"days", 0, SM_ARGUMENT_NUMBER, &days, NULL, "N", "prune: forget what began longer ago"},
+        {"store", 0, SM_ARGUMENT_STRING, &w.store, NULL, "FILE", "the history (default results/history.sqlite)"},
+        {"days", 0, SM_ARGUMENT_NUMBER, &w.days, NULL, "N", "prune: forget what began longer ago"},
+        {"bench", 0, SM_ARGUMENT_STRING, &w.glob, NULL, "GLOB", "anchor: of these kernels only, as record names them"},
         SM_ARGUMENTS_END,
     };
     const struct sm_arguments spec = {
         "history",
-        "[OPTION]... list | show SESSION | check SESSION | merge FILE | prune --days N | forget SESSION",
-        "What compare, gate and record kept with --store. list: the sessions; show: the verdicts of one; check:\n"
-        "works them out again from the stored launches; merge: takes another file's sessions; prune, forget: the\n"
-        "old ones, or one.",
+        "[OPTION]... ACTION",
+        "What compare, gate and record kept with --store, what others measured, and names: kernels that were renamed,\n"
+        "and the revision that `record anchor` compares with. check works verdicts out again from their launches;\n"
+        "merge takes what another history has and this one lacks, and leaves the other as it is.",
         options,
-        "slotmark history list --store results/history.sqlite",
+        "slotmark history list --store results/history.sqlite\n"
+        "slotmark history show SESSION\n"
+        "slotmark history check SESSION\n"
+        "slotmark history merge OTHER.sqlite\n"
+        "slotmark history prune --days 365\n"
+        "slotmark history forget SESSION\n"
+        "slotmark history alias rmsnorm/simd rmsnorm/avx2\n"
+        "slotmark history anchor v1.0",
         1,
-        2,
+        64,
         false};
     switch (sm_arguments_parse(&spec, argc, argv, &rest, why, sizeof why)) {
     case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
-    case SM_ARGUMENTS_BAD: return tell("history", why);
+    case SM_ARGUMENTS_BAD: return tell(why);
     case SM_ARGUMENTS_OK: break;
     }
-    size_t i = 0;
-    while (i < sizeof actions / sizeof *actions && strcmp(actions[i].name, rest.operands[0])) i++;
-    if (i == sizeof actions / sizeof *actions || rest.operand_count != 1 + actions[i].operands)
-        return tell("history", "say list, show SESSION, check SESSION, merge FILE, prune or forget SESSION");
-    if (!strcmp(actions[i].name, "prune") && !(days >= 0 && days < 1e6))
-        return tell("history", "prune: --days N says how old, 0 to 1000000");
+    const struct action *action = find(&rest);
+    if (!action) return tell("say what to do, as `slotmark history --help` lists it");
+    w.operands = rest.operands + 1;
+    w.count = rest.operand_count - 1;
     struct sm_history *h;
-    if (strcmp(actions[i].name, "merge") ? sm_history_open_existing(&h, store, why, sizeof why)
-                                         : sm_history_open(&h, store, why, sizeof why))
-        return tell("history", why);
-    const int code = act(h, actions[i].name, rest.operands + 1, days, why, sizeof why);
+    if (action->makes ? sm_history_open(&h, w.store, why, sizeof why)
+                      : sm_history_open_existing(&h, w.store, why, sizeof why))
+        return tell(why);
+    const int code = action->act(h, &w, why, sizeof why);
     sm_history_close(h);
-    return code < 0 ? tell("history", why) : code;
-}
-
-struct series {
-    char kernel[200];
-    double effect[SM_SERIES_MOST];
-    char (*build)[96];
-    size_t n, printed, changes;
-    double kappa, least;
-    bool only_changes;
-};
-
-/* Eight heights between the least and the most of the series' last points. */
-static void sparkline(const struct series *s)
-{
-    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    const size_t from = s->n > 40 ? s->n - 40 : 0;
-    double low = INFINITY, high = -INFINITY;
-    for (size_t i = from; i < s->n; i++) {
-        low = fmin(low, s->effect[i]);
-        high = fmax(high, s->effect[i]);
-    }
-    for (size_t i = from; i < s->n; i++)
-        fputs(bars[high > low ? (int)(7.99 * (s->effect[i] - low) / (high - low)) : 0], stdout);
-}
-
-static void print_series(struct series *s)
-{
-    enum { CUTS_MOST = 64 };
-    size_t cuts[CUTS_MOST + 1], count = s->n ? sm_change_points(s->effect, s->n, s->kappa, cuts, CUTS_MOST) : 0;
-    if (!s->n) return;
-    if (count > CUTS_MOST) count = CUTS_MOST;
-    size_t begin = 0, shown = 0;
-    cuts[count] = s->n;
-    for (size_t k = 0; k < count; k++) { /* count first: a series without a change may be left out */
-        shown += fabs(sm_level(s->effect, cuts[k], cuts[k + 1]) - sm_level(s->effect, begin, cuts[k])) >= s->least;
-        begin = cuts[k];
-    }
-    s->changes += shown;
-    if (s->only_changes && !shown) return;
-    printf("%s  %zu points  ", s->kernel, s->n);
-    sparkline(s);
-    printf("  now %+.2f %%\n", 100 * expm1(sm_level(s->effect, count ? cuts[count - 1] : 0, s->n)));
-    begin = 0;
-    for (size_t k = 0; k < count; begin = cuts[k++]) {
-        const double step = sm_level(s->effect, cuts[k], cuts[k + 1]) - sm_level(s->effect, begin, cuts[k]);
-        if (fabs(step) < s->least) continue;
-        printf("    candidate: %+.2f %% from %s to %s\n"
-               "    confirm:   slotmark compare %s %s --bench '%.*s'\n",
-               100 * expm1(step), s->build[cuts[k] - 1], s->build[cuts[k]], s->build[cuts[k] - 1], s->build[cuts[k]],
-               (int)(strrchr(s->kernel, '/') ? strrchr(s->kernel, '/') - s->kernel : (long)strlen(s->kernel)),
-               s->kernel);
-    }
-    s->printed++;
-}
-
-static bool next_point(void *state, const char *kernel, const struct sm_history_point *point)
-{
-    struct series *s = state;
-    if (strcmp(s->kernel, kernel)) {
-        print_series(s);
-        s->n = 0;
-        snprintf(s->kernel, sizeof s->kernel, "%s", kernel);
-    }
-    if (s->n == SM_SERIES_MOST) return true;
-    s->effect[s->n] = isfinite(point->effect) ? point->effect : 0;
-    memcpy(s->build[s->n++], point->build, sizeof point->build);
-    return true;
-}
-
-int trend_main(int argc, char **argv)
-{
-    const char *store = "results/history.sqlite", *glob = NULL;
-    double least = 0.25;
-    bool only_changes = false;
-    char why[512];
-    struct sm_arguments_rest rest;
-    const struct sm_argument options[] = {
-        {"store", 0, SM_ARGUMENT_STRING, &store, NULL, "FILE", "the history (default results/history.sqlite)"},
-        {"bench", 0, SM_ARGUMENT_STRING, &glob, NULL, "GLOB", "kernels, family/variant/shape (default: all)"},
-        {"least", 0, SM_ARGUMENT_NUMBER, &least, NULL, "%", "smaller steps are not shown (default 0.25)"},
-        {"changes", 0, SM_ARGUMENT_FLAG, &only_changes, NULL, NULL, "only series with a change"},
-        SM_ARGUMENTS_END,
-    };
-    const struct sm_arguments spec = {
-        "trend",
-        "[OPTION]... ANCHOR",
-        "The series that record made against an anchor (as record printed it, a short commit): every kernel's\n"
-        "change since then, and candidates for where it changed, each with the comparison that confirms it.",
-        options,
-        "slotmark trend 3d1e07a --store results/history.sqlite --changes",
-        1,
-        1,
-        false};
-    switch (sm_arguments_parse(&spec, argc, argv, &rest, why, sizeof why)) {
-    case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
-    case SM_ARGUMENTS_BAD: return tell("trend", why);
-    case SM_ARGUMENTS_OK: break;
-    }
-    if (!(least >= 0 && least < 100)) return tell("trend", "--least must be 0 to 100");
-    struct sm_history *h;
-    struct series *s = calloc(1, sizeof *s);
-    if (s) s->build = calloc(SM_SERIES_MOST, sizeof *s->build);
-    if (!s || !s->build) return tell("trend", "out of memory");
-    s->kappa = 1;
-    s->least = log1p(least / 100);
-    s->only_changes = only_changes;
-    int code = 0;
-    if (sm_history_open_existing(&h, store, why, sizeof why)) {
-        code = tell("trend", why);
-    } else {
-        code = sm_history_series(h, rest.operands[0], glob, next_point, s, why, sizeof why) ? tell("trend", why) : 0;
-        sm_history_close(h);
-        print_series(s);
-        if (!code && !s->printed && !s->changes && !s->n) printf("nothing was recorded against %s\n", rest.operands[0]);
-    }
-    free(s->build);
-    free(s);
-    return code;
+    return code < 0 ? tell(why) : code;
 }

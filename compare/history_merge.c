@@ -33,7 +33,9 @@ static const char take_names[] =
     "INSERT OR IGNORE INTO main.figure(import, ordinal, name, unit, value, spread, samples) SELECT import, ordinal, "
     "name, unit, value, spread, samples FROM other.figure;"
     "INSERT OR IGNORE INTO main.alias(old, new, since) SELECT old, new, since FROM other.alias;"
-    "INSERT OR IGNORE INTO main.anchor(glob, spec, since) SELECT glob, spec, since FROM other.anchor;";
+    "INSERT OR IGNORE INTO main.anchor(glob, spec, since) SELECT glob, spec, since FROM other.anchor;"
+    "UPDATE main.session SET threads = o.threads FROM other.session o WHERE o.id = main.session.id AND "
+    "main.session.threads IS NULL;";
 
 /* The sessions and imports that came. The other file is read and not migrated: it is not ours to change. */
 static long take(struct sm_history *h, const char *path, char *why, size_t why_bytes)

@@ -32,10 +32,10 @@ int sm_history_begin(struct sm_history *h, const char *purpose, const struct sm_
                        "b_built, seed, tolerance, floor, alpha, discovery, spending, machine) VALUES "
                        "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                        "tittttttt"
-                       "iddddit",
+                       "idddditi",
                        h->session, (long long)time(NULL), purpose, arm[0].spec, arm[0].identity, arm[0].built,
                        arm[1].spec, arm[1].identity, arm[1].built, (long long)o->seed, o->tolerance, o->floor, o->alpha,
-                       o->discovery, (long long)o->spending, facts);
+                       o->discovery, (long long)o->spending, facts, (long long)o->threads);
     free(facts);
     json_decref(machine);
     return bad ? sm_history_refuse(h, "writing the history", why, why_bytes) : 0;
