@@ -127,12 +127,7 @@ static void launch(struct rounds *r, struct sm_comparison *c)
     c->ns[1][c->launches] = l.ns[1];
     c->d[c->launches++] = l.d;
     if (o->launched) o->launched(o->launched_state, c);
-    if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) return;
-    const enum sm_finding finding = sm_rounds_look(c, o, r->compared);
-    if (finding != SM_OPEN && finding != SM_SAME && o->place && !c->control && !c->randomised)
-        sm_rounds_randomise(c);
-    else if (finding != SM_OPEN || c->looks == SM_LOOKS)
-        c->verdict = SM_VERDICT_SAME; /* closed: sm_rounds_decide says with which word */
+    sm_rounds_settle(c, o, r->compared);
 }
 
 static void show(struct rounds *r, size_t round, size_t open)

@@ -51,7 +51,13 @@ void sm_rounds_decide(struct sm_pairing *pairing, const struct sm_rounds_options
 /* From here on its launches are of code placed anew: what there is becomes `as_built`. */
 void sm_rounds_randomise(struct sm_comparison *c);
 
-/* A look at the launches so far: estimate, p, and whether the comparison may stop. m: how many are compared. */
+/* A look at the launches so far: estimate, p, and whether the comparison may stop. m: how many are compared. It stops
+ * as the same when no change beyond the tolerance is left and none is in sight: while the estimate itself lies beyond
+ * the floor, more launches may prove a small change. */
 enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_options *options, size_t m);
+
+/* After a launch was added: looks where a look is due, then closes the comparison, or has a change measured again with
+ * the code placed anew (where options->place can). What is closed reads SM_VERDICT_SAME until sm_rounds_decide. */
+void sm_rounds_settle(struct sm_comparison *c, const struct sm_rounds_options *options, size_t m);
 
 #endif

@@ -6,6 +6,25 @@
 #include "rounds.h"
 #include "stats.h"
 
+static bool beyond(const struct sm_paired *e, const struct sm_rounds_options *o)
+{
+    return e->low > log1p(o->floor) || e->high < -log1p(o->floor);
+}
+
+/* Whether a change is proved, at the level that a lone one among m needs to pass the correction for their number, and
+ * still lies where `finding` says at that level (any finding of a change: SM_OPEN). */
+static bool proved(const struct sm_comparison *c, const struct sm_rounds_options *o, size_t m, enum sm_finding finding)
+{
+    struct sm_paired wide = c->estimate;
+    const double lone = o->discovery / (double)(m ? m : 1);
+    if (!beyond(&wide, o)) return false;
+    if (o->discovery >= 1) return true;
+    if (c->p_overall > lone) return false;
+    if (lone < 1 - c->estimate.level && sm_paired_estimate(c->d, c->launches, lone, &wide)) return false;
+    if (!beyond(&wide, o)) return false;
+    return finding == SM_OPEN || sm_look_finding(&wide, log1p(o->floor), log1p(o->tolerance)) == finding;
+}
+
 enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_options *o, size_t m)
 {
     const double alpha = sm_look_alpha(o->spending, o->alpha, c->looks);
@@ -13,13 +32,22 @@ enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_o
     c->p[c->looks++] = sm_paired_p(c->d, c->launches, 0);
     c->p_overall = sm_look_p(c->p, c->looks);
     const enum sm_finding finding = sm_look_finding(&c->estimate, log1p(o->floor), log1p(o->tolerance));
-    if (finding == SM_OPEN || finding == SM_SAME || c->control) return finding;
-    /* A lone change among many must be able to pass the correction for their number: it is given the launches. */
-    struct sm_paired wide;
-    const double lone = o->discovery / (double)(m ? m : 1);
-    if (o->discovery >= 1) return finding;
-    if (c->p_overall > lone || sm_paired_estimate(c->d, c->launches, lone, &wide)) return SM_OPEN;
-    return sm_look_finding(&wide, log1p(o->floor), log1p(o->tolerance)) == finding ? finding : SM_OPEN;
+    if (finding == SM_OPEN || c->control) return finding;
+    if (finding == SM_SAME) return fabs(c->estimate.effect) > log1p(o->floor) ? SM_OPEN : SM_SAME;
+    return proved(c, o, m, finding) ? finding : SM_OPEN;
+}
+
+void sm_rounds_settle(struct sm_comparison *c, const struct sm_rounds_options *o, size_t m)
+{
+    if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) return;
+    const enum sm_finding finding = sm_rounds_look(c, o, m);
+    /* How large a change is, placement decides as well: that there is one is enough to have it measured anew. After the
+     * last look no correction is waited for: others may be found, which loosens it (Benjamini and Hochberg). */
+    const bool change = c->looks == SM_LOOKS ? beyond(&c->estimate, o) : proved(c, o, m, SM_OPEN);
+    if (o->place && !c->control && !c->randomised && change)
+        sm_rounds_randomise(c);
+    else if (finding != SM_OPEN || c->looks == SM_LOOKS)
+        c->verdict = SM_VERDICT_SAME;
 }
 
 void sm_rounds_randomise(struct sm_comparison *c)

@@ -5,7 +5,7 @@
  * they never rename one.
  *
  *   schema            1
- *   kind              "bench", "count", "profile", "verify", "cost" or "ceiling"
+ *   kind              "bench", "count", "profile", "verify", "cost", "ceiling" or "trial"
  *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
  *   status, why       "ok"; "error" or "skipped" with a sentence
  *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
@@ -43,6 +43,8 @@
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   cost              of a model's static shape: {"role":"fit"|"held-out"|"steps"|"table","attention":"literal"|"skip",
  *                     "round"}, and of a table what the points say together: profiles/cost_table.h, cost_record.h
+ *   trial             of a calibration of the comparer: {"class","planted" [share of the work],"placed" [elsewhere],
+ *                     "verdict","seconds","as_built_log_ratios","log_ratios"}
  *   build             {"version","commit","dirty","compiler","flags","type"}
  *   machine           {"cpu",...}: machine.h
  *

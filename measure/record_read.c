@@ -20,7 +20,7 @@ const struct sm_record_key sm_record_keys[] = {
     {"error_after", 'n'},  {"steps", 'a'},     {"memory", 'o'},   {"load_s", 'n'},          {"pack_s", 'n'},
     {"counters", 'a'},     {"witnesses", 'o'}, {"ceilings", 'o'}, {"binding_ceiling", 's'}, {"build", 'o'},
     {"machine", 'o'},      {"scale_in", 's'},  {"turn", 'o'},     {"quality", 'o'},         {"callgrind", 'o'},
-    {"cost", 'o'},
+    {"cost", 'o'},         {"trial", 'o'},
 };
 const size_t sm_record_key_count = sizeof sm_record_keys / sizeof *sm_record_keys;
 
@@ -80,7 +80,7 @@ int sm_record_check(const json_t *json, char *why, size_t why_bytes)
         return -1;
     }
     if (!one_of(json_object_get(json, "kind"),
-                (const char *const[]){"bench", "count", "profile", "ceiling", "verify", "cost", NULL}) ||
+                (const char *const[]){"bench", "count", "profile", "cost", "ceiling", "verify", "trial", NULL}) ||
         !one_of(json_object_get(json, "status"), (const char *const[]){"ok", "error", "skipped", NULL})) {
         snprintf(why, why_bytes, "not a record: its kind or its status is none of the known ones");
         return -1;

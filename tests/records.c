@@ -108,7 +108,7 @@ static void every_key_is_there(void **state)
         "iterations", "token_ns", "ops",         "ops_unit",        "bytes",  "footprint", "error",
         "steps",      "memory",   "load_s",      "error_after",     "pack_s", "counters",  "witnesses",
         "ceilings",   "build",    "machine",     "binding_ceiling", "turn",   "quality",   "scale_in",
-        "callgrind",  "cost"};
+        "callgrind",  "cost",     "trial"};
     struct sm_record *r = sm_record_create("bench", "x");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!json_object_get(sm_record_json(r), keys[i])) fail_msg("no key %s", keys[i]);
