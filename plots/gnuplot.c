@@ -9,20 +9,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+const char *const sm_gnuplot_terminals[] = {"dumb", "block", "sixel", NULL};
+
 /* What the child needs to know, and no more: no HOME, so that nobody's ~/.gnuplot changes a figure. */
-static void environment(const struct sm_gnuplot_job *job, char store[3][4200], char *envp[5])
+static void environment(const struct sm_gnuplot_job *job, char store[2][4200], char *envp[4])
 {
     static char utf8[] = "LC_ALL=C.UTF-8";
     const char *path = getenv("PATH");
     snprintf(store[0], sizeof store[0], "PATH=%.4000s", path ? path : "/usr/bin:/bin");
     snprintf(store[1], sizeof store[1], "GNUPLOT_LIB=%.4000s", job->templates);
-    const char *columns = getenv("COLUMNS");
-    snprintf(store[2], sizeof store[2], "COLUMNS=%.20s", columns ? columns : "");
     envp[0] = store[0];
     envp[1] = store[1];
-    envp[2] = store[2];
-    envp[3] = utf8;
-    envp[4] = NULL;
+    envp[2] = utf8;
+    envp[3] = NULL;
 }
 
 /* The first line of what gnuplot complained about. */
@@ -53,10 +52,10 @@ static int spawn(char *const argv[], char *const envp[], const char *folder, int
 
 int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_bytes)
 {
-    char script[4400], data[80], output[80], store[3][4200];
+    char script[4400], data[80], output[80], store[2][4200], size[64];
     char *texts[3] = {strdup(job->title), strdup(job->subtitle), strdup(job->foot)};
-    char format[16], program[] = "gnuplot", defaults[] = "-d", call[] = "-c";
-    char *envp[5];
+    char format[16], program[] = "gnuplot", defaults[] = "-d", first[] = "-e", call[] = "-c";
+    char *envp[4];
     FILE *complaints = tmpfile();
     int failed = -1;
 
@@ -64,12 +63,14 @@ int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_byte
     snprintf(data, sizeof data, "%.60s.tsv", job->name);
     snprintf(format, sizeof format, "%s", job->format);
     snprintf(output, sizeof output, "%.60s.%s", job->name, format);
+    snprintf(size, sizeof size, "terminal_columns = %d; terminal_lines = %d", job->columns, job->lines);
     environment(job, store, envp);
     if (!complaints || !texts[0] || !texts[1] || !texts[2]) {
         snprintf(why, why_bytes, "cannot draw %s: %s", job->name, strerror(errno));
         goto out;
     }
-    char *argv[] = {program, defaults, call, script, data, output, format, texts[0], texts[1], texts[2], NULL};
+    char *argv[] = {program, defaults, first,    size,     call,     script, data,
+                    output,  format,   texts[0], texts[1], texts[2], NULL};
     pid_t child;
     fflush(stdout);
     const int error = spawn(argv, envp, job->folder, fileno(complaints), &child);

@@ -11,9 +11,14 @@ struct sm_gnuplot_job {
     const char *folder;    /* where data and output lie */
     const char *templates; /* the folder of the .gp files, absolute */
     const char *name;      /* the figure: NAME.gp, NAME.tsv */
-    const char *format;    /* "svg", "png", or "terminal": characters on stdout */
+    const char *format;    /* "svg", "png"; "page": an SVG whose points know their rows; a terminal: on stdout */
+    int columns, lines;    /* of a terminal; 0: as the template has it */
     const char *title, *subtitle, *foot;
 };
+
+/* The names of the formats that draw in a terminal: "dumb" (characters), "block" (gnuplot 6; dumb before) and "sixel";
+ * NULL at the end. */
+extern const char *const sm_gnuplot_terminals[];
 
 /* 0; -1: why says what went wrong, in gnuplot's words where it has any. */
 int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_bytes);

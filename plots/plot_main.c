@@ -12,13 +12,16 @@
 #include "gnuplot.h"
 #include "page.h"
 #include "templates.h"
+#include "terminal.h"
 
 #define MAX_FIGURES 32
 
 struct options {
     const char *out, *templates, *only[MAX_FIGURES];
     size_t only_count;
-    int data, terminal, svg, png;
+    const char *terminal; /* the one to draw in, or NULL: files */
+    int columns, lines;   /* of it */
+    int data, svg, png;
 };
 
 static void usage(FILE *to)
@@ -31,8 +34,9 @@ static void usage(FILE *to)
           "  --out DIR         where to (default: figures/ beside the first result file)\n"
           "  --only FIGURE     draw this one only; may be given again\n"
           "  --format LIST     svg,png (default: both)\n"
-          "  --data            tables only\n"
-          "  --terminal        draw with characters on standard output, write no file\n"
+          "  --data            the tables only: tabs between columns, names in the first line\n"
+          "  --terminal[=HOW]  draw on standard output, write no file: dumb (characters), block or sixel\n"
+          "                    (default: what the terminal can show)\n"
           "  --templates DIR   gnuplot templates of your own: copy and change plots/*.gp\n"
           "  --list            the figures and what each needs\n"
           "  --help\n"
@@ -76,6 +80,15 @@ static int parse_formats(struct options *o, const char *formats)
     return o->svg || o->png ? 0 : -1;
 }
 
+static int parse_terminal(struct options *o, const char *asked)
+{
+    const char *chosen = sm_terminal_choose(&o->columns, &o->lines);
+    o->terminal = asked ? NULL : chosen;
+    for (size_t i = 0; asked && sm_gnuplot_terminals[i]; i++)
+        if (!strcmp(asked, sm_gnuplot_terminals[i])) o->terminal = sm_gnuplot_terminals[i];
+    return o->terminal ? 0 : -1;
+}
+
 /* -1: go on; else the exit code. */
 static int parse(struct options *o, int argc, char **argv)
 {
@@ -84,7 +97,7 @@ static int parse(struct options *o, int argc, char **argv)
                                           {"format", required_argument, NULL, 'F'},
                                           {"templates", required_argument, NULL, 't'},
                                           {"data", no_argument, NULL, 'd'},
-                                          {"terminal", no_argument, NULL, 'T'},
+                                          {"terminal", optional_argument, NULL, 'T'},
                                           {"list", no_argument, NULL, 'l'},
                                           {"help", no_argument, NULL, 'h'},
                                           {0}};
@@ -95,7 +108,10 @@ static int parse(struct options *o, int argc, char **argv)
         case 'o': o->out = optarg; break;
         case 't': o->templates = optarg; break;
         case 'd': o->data = 1; break;
-        case 'T': o->terminal = 1; break;
+        case 'T':
+            if (!parse_terminal(o, optarg)) break;
+            snprintf(sentence, sizeof sentence, "--terminal takes dumb, block or sixel, not \"%.100s\"", optarg);
+            return fail(sentence);
         case 'l': list(); return 0;
         case 'h': usage(stdout); return 0;
         case 'F':
@@ -128,14 +144,16 @@ static int wanted(const struct options *o, const char *name)
 static int draw_pictures(const struct options *o, const char *folder, const char *templates,
                          const struct sm_page_figure *f, char *why, size_t why_bytes)
 {
-    static const char *const formats[] = {"svg", "png", "terminal"};
-    const int asked[] = {o->svg && !o->terminal, o->png && !o->terminal, o->terminal};
+    const char *const formats[] = {"svg", "png", o->terminal};
+    const int asked[] = {o->svg && !o->terminal, o->png && !o->terminal, o->terminal != NULL};
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (!asked[i]) continue;
         const struct sm_gnuplot_job job = {.folder = folder,
                                            .templates = templates,
                                            .name = f->figure->name,
                                            .format = formats[i],
+                                           .columns = o->columns,
+                                           .lines = o->lines,
                                            .title = f->figure->title,
                                            .subtitle = f->subtitle,
                                            .foot = f->foot};

@@ -1,17 +1,29 @@
 # style.gp - the common look. Every figure names its arguments and loads it:
-#   data     the table          output   the picture       format  svg, png or terminal
+#   data     the table          output   the picture       format  svg, png, page, dumb, block or sixel
 #   subject, conditions, foot   the texts around it
 # To draw by hand:  GNUPLOT_LIB=plots gnuplot -c plots/attention.gp attention.tsv my.svg svg "Title" "" ""
+# A page is an svg whose points say which row of the table they are (spot, below); a report makes links of them.
 set encoding utf8
+linked = format eq "page"
+if (!exists("terminal_columns")) { terminal_columns = 0; terminal_lines = 0 }
+if (terminal_columns < 40 || terminal_columns > 400) { terminal_columns = 100 }
+if (terminal_lines < 20 || terminal_lines > 200) { terminal_lines = 36 }
+if (format eq "block" && strstrt(GPVAL_TERMINALS, " block ") == 0) { format = "dumb" }
+if (format eq "sixel" && strstrt(GPVAL_TERMINALS, " sixelgd ") == 0) { format = "dumb" }
 if (format eq "png") {
     set terminal pngcairo size 900,560 noenhanced font "DejaVu Sans,10" background rgb "white"
     set output output
-} else { if (format eq "svg") {
+} else { if (format eq "svg" || linked) {
     set terminal svg size 900,560 dynamic noenhanced font "DejaVu Sans,13" background rgb "white"
     set output output
+} else { if (format eq "sixel") {
+    set terminal sixelgd size 900,560 truecolor noenhanced font "DejaVu Sans,10" background rgb "white"
+} else { if (format eq "block") {
+    set terminal block size terminal_columns,terminal_lines noenhanced
 } else {
-    set terminal dumb size 100,36 noenhanced
-}}
+    set terminal dumb size terminal_columns,terminal_lines noenhanced
+    format = "dumb"
+}}}}
 
 set datafile separator "\t"
 set datafile columnheaders
@@ -30,7 +42,7 @@ key_mark(s) = mark(s)
 
 set border 3 lc rgb "#444444"
 set tics nomirror out scale 0.6 textcolor rgb "#222222"
-if (format ne "terminal") { set grid lc rgb "#dddddd" lt 1 lw 0.7 }
+if (format ne "dumb") { set grid lc rgb "#dddddd" lt 1 lw 0.7 }
 set errorbars small
 set autoscale xfix
 
@@ -61,5 +73,10 @@ brief(ns) = ns < 999.5 ? sprintf("%.3g ns", ns) : ns < 999500 ? sprintf("%.3g µ
 # The panel and series of a row of the table, and a value only where they are the wanted ones (elsewhere no point).
 here(p, s) = int(column("panel")) == p && int(column("series")) == s
 only(yes, value) = yes ? value : NaN
+
+# Last of a plot in a page: spots without colour over its points, each with the row it comes from, as
+#   data using (spot(yes, x)):(y):(row(0)) with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
+spot(yes, value) = linked && yes ? value : NaN
+row(i) = sprintf("%d", column(i)) # of column 0: gnuplot counts rows from 0
 
 unset key

@@ -245,6 +245,26 @@ static void without_gnuplot_the_tables_are_there(void **unused)
     assert_int_equal(access(OUT "/few/mask.tsv", F_OK), 0);
 }
 
+static void terminals_get_a_picture_and_no_file(void **unused)
+{
+    (void)unused;
+    static char first[sizeof said];
+    assert_int_equal(plot("--terminal", "--only", "mask", OUT "/kernels.jsonl", NULL, NULL), 0);
+    assert_non_null(strstr(said, "max_seq 2048"));
+    assert_null(strchr(said, '\033'));
+    snprintf(first, sizeof first, "%s", said);
+    setenv("TERM_PROGRAM", "WezTerm", 1); /* where no terminal is, its name changes nothing */
+    assert_int_equal(plot("--terminal", "--only", "mask", OUT "/kernels.jsonl", NULL, NULL), 0);
+    unsetenv("TERM_PROGRAM");
+    assert_string_equal(said, first);
+    assert_int_equal(plot("--terminal=block", "--only", "mask", OUT "/kernels.jsonl", NULL, NULL), 0);
+    assert_true(strlen(said) > 1000); /* of characters before gnuplot 6 */
+    assert_int_equal(plot("--terminal=sixel", "--only", "mask", OUT "/kernels.jsonl", NULL, NULL), 0);
+    assert_true(!strncmp(said, "\033P", 2) || !strcmp(said, first)); /* a gnuplot without libgd draws characters */
+    assert_int_equal(plot("--terminal=pdf", "--only", "mask", OUT "/kernels.jsonl", NULL, NULL), 2);
+    assert_non_null(strstr(said, "--terminal takes"));
+}
+
 /* Text that would do harm if gnuplot, a shell or a browser ever took it for its own language. */
 #define VENOM                                                                                                          \
     "\"; system(\"touch pwned\"); # '; !touch pwned\n`touch pwned` @pwned $(touch pwned)\t%s%n {/=99 a} \\\\ "         \
@@ -420,6 +440,7 @@ int main(void)
                                        cmocka_unit_test(files_of_others_are_left_alone),
                                        cmocka_unit_test(bad_arguments_get_a_sentence),
                                        cmocka_unit_test(without_gnuplot_the_tables_are_there),
+                                       cmocka_unit_test(terminals_get_a_picture_and_no_file),
                                        cmocka_unit_test(hostile_text_is_only_text),
                                        cmocka_unit_test(wrong_types_and_huge_numbers_are_survived)};
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -1,0 +1,132 @@
+/* Where a model's time goes: by step, and by step within each kind of layer. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "figure.h"
+#include "models.h"
+
+/* Where the time goes: labels get numbers by their share of all bars, so that a colour means the same in each. */
+
+#define MAX_LABELS 64
+#define NAMED_LABELS 7 /* the rest is "other steps" */
+
+struct label {
+    const char *name;
+    double share;
+};
+
+static double steps_total(const struct sm_result *r)
+{
+    double total = 0;
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(r->json, "steps"), i, step)
+    {
+        const double ns = sm_json_number(step, "ns");
+        if (ns > 0) total += ns;
+    }
+    return total;
+}
+
+static int has_steps(const struct sm_result *r)
+{
+    return steps_total(r) > 0;
+}
+
+static int share_order(const void *a, const void *b)
+{
+    const struct label *x = a, *y = b;
+    if (x->share != y->share) return x->share < y->share ? 1 : -1;
+    return strcmp(x->name, y->name);
+}
+
+static size_t rank_labels(const struct sm_slice *bars, struct label labels[MAX_LABELS])
+{
+    size_t n = 0;
+    for (size_t b = 0; b < bars->count; b++) {
+        const double total = steps_total(bars->at[b]);
+        size_t i;
+        json_t *step;
+        json_array_foreach(json_object_get(bars->at[b]->json, "steps"), i, step)
+        {
+            const char *name = sm_json_text(step, "label");
+            const double ns = sm_json_number(step, "ns");
+            if (!(ns > 0) || !*name || !strcmp(name, "unexplained")) continue;
+            size_t j = 0;
+            while (j < n && strcmp(labels[j].name, name) != 0) j++;
+            if (j == MAX_LABELS) continue;
+            if (j == n) labels[n++] = (struct label){.name = name};
+            labels[j].share += ns / total;
+        }
+    }
+    qsort(labels, n, sizeof *labels, share_order);
+    return n;
+}
+
+/* The share of one label in a bar; NULL: of all labels that have no number of their own. */
+static double share_of(const struct sm_result *r, const char *name, const struct label *labels, size_t named)
+{
+    const double total = steps_total(r);
+    double ns_sum = 0;
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(r->json, "steps"), i, step)
+    {
+        const char *label = sm_json_text(step, "label");
+        const double ns = sm_json_number(step, "ns");
+        int is_named = !strcmp(label, "unexplained");
+        for (size_t j = 0; j < named; j++) is_named |= !strcmp(label, labels[j].name);
+        if (ns > 0 && (name ? !strcmp(label, name) : !is_named)) ns_sum += ns;
+    }
+    return ns_sum / total;
+}
+
+static void add_bar(struct sm_drawing *d, const struct sm_result *r, int panel, const char *phase, int bar,
+                    const struct label *labels, size_t named)
+{
+    char bar_label[64], panel_label[64];
+    double from = 0;
+    snprintf(bar_label, sizeof bar_label, "%.0f", sm_result_number(r, "max_seq"));
+    snprintf(panel_label, sizeof panel_label, "%s: a %s", phase, !strcmp(phase, "decode") ? "token" : "call");
+    sm_drawing_use(d, r);
+    for (size_t l = 0; l < named + 2; l++) { /* then the other steps, then what no step explains */
+        const char *name = l < named ? labels[l].name : l == named ? NULL : "unexplained";
+        const int colour = l < named ? (int)l : l == named ? NAMED_LABELS : NAMED_LABELS + 1;
+        const double share = share_of(r, name, labels, named);
+        if (!(share > 0)) continue;
+        sm_table_row(&d->table, "isissigggggs", panel, panel_label, bar, bar_label, name ? name : "other steps", colour,
+                     100 * from, 100 * (from + share), share, share * r->median / 1e6, r->median,
+                     sm_result_text(r, "case"));
+        from += share;
+    }
+}
+
+int sm_figure_steps(const struct sm_results *results, struct sm_drawing *d)
+{
+    struct label labels[MAX_LABELS];
+    struct sm_slice all = sm_model_slice(results);
+    sm_slice_keep(&all, has_steps);
+    sm_slice_usual(&all);
+    const size_t known = rank_labels(&all, labels);
+    const size_t named = known < NAMED_LABELS ? known : NAMED_LABELS;
+    int panel = 0;
+    for (size_t p = 0; p < SM_PHASES; p++) {
+        struct sm_slice bars = sm_slice_copy(&all);
+        sm_slice_keep_text(&bars, "phase", sm_phases[p]);
+        sm_model_max_seqs(&bars);
+        for (size_t i = 0; i < bars.count && i < 8; i++)
+            add_bar(d, bars.at[i], panel, sm_phases[p], (int)i, labels, named);
+        if (bars.count) {
+            char conditions[96];
+            sm_result_conditions(bars.at[0], conditions, sizeof conditions);
+            sm_model_subtitle(bars.at[0], conditions, d->subtitle, sizeof d->subtitle);
+        }
+        panel += bars.count > 0;
+        d->table.failed |= bars.failed;
+        sm_slice_destroy(&bars);
+    }
+    d->table.failed |= all.failed;
+    sm_slice_destroy(&all);
+    return panel ? 0 : -1;
+}
