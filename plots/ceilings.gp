@@ -1,15 +1,6 @@
 data = ARG1; output = ARG2; format = ARG3; subject = ARG4; conditions = ARG5; foot = ARG6
 load "style.gp"
-array Count[16]
-array Most[16]
-array Names[256]
-do for [i = 1:16] { Count[i] = 0; Most[i] = 0 }
-note_bar(p, i, s) = (Names[40 * p + i + 1] = s, Count[p + 1] = i + 1 > Count[p + 1] ? i + 1 : Count[p + 1], i)
-note_value(p, v) = (Most[p + 1] = v > Most[p + 1] ? v : Most[p + 1], v)
-stats data using (note_panel(int(column("panel")), strcol("panel_label"))):(note_bar(int(column("panel")), int(column("bar")), strcol("name"))) nooutput
-stats data using (note_value(int(column("panel")), column("value"))) nooutput
-set style fill solid 0.9 noborder
-unset grid; set grid xtics lc rgb "#dddddd" lt 1 lw 0.7
+load "bars.gp"
 set multiplot layout 1, panels margins 0.2, 0.96, 0.10, 0.82 spacing 0.23, 0.1
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"

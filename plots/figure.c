@@ -23,6 +23,12 @@ const struct sm_figure sm_figures[] = {
      "memory, which binds while each weight read serves few rows.",
      "what " KERNEL_COLUMNS "rows rate low high limit unit case",
      "slotmark bench --group matmul --variant all --rows 1,2,4,8,16,32,64,128,256,512", sm_figure_matmul},
+    {"roofline", "Roofline: work for a byte, and the rate it allows",
+     "Each point is one case. Under a slope, memory is the limit: more rows would do more with each byte. Under a flat "
+     "line it is arithmetic. What lies far below both has room left; a point above its roof did not do all of its "
+     "work: a variant that skips what the mask hides.",
+     "what " KERNEL_COLUMNS "intensity rate low high name variant case",
+     "slotmark bench --group matmul,attention --rows 1,2,4,8,16,32,64,128,256,512", sm_figure_roofline},
     {"softcap", "Softcap: elements per nanosecond against columns",
      "A flat curve is arithmetic (tanh); a drop to the right is the row no longer fitting a cache.",
      KERNEL_COLUMNS "columns rate low high case",
@@ -49,11 +55,44 @@ const struct sm_figure sm_figures[] = {
      "no step explains.",
      "panel panel_label bar bar_label label colour from to share ms total_ns case",
      "slotmark profile MODEL --max-seq 512,1024,2048", sm_figure_steps},
+    {"layers", "Where the time goes, by kind of layer",
+     "Each bar is all layers of one kind, split by step. Full layers pay for every slot of max_seq, sliding ones for "
+     "their window; consumers use the keys and values of a donor and compute none of their own.",
+     "panel panel_label bar bar_label label colour from_ms to_ms ms layers case",
+     "slotmark profile gemma-4-e2b --max-seq 512 --reps 1", sm_figure_layers},
     {"tokens", "Every token's time along the generation",
      "A static shape should give a flat band: the cost does not depend on how much is valid. Line: median. Dashed: "
      "95th percentile. Spikes are the machine, drifts are worth a look.",
      KERNEL_COLUMNS "generation token token_ms median_ms p95_ms case", "slotmark profile MODEL --gen 128",
      sm_figure_tokens},
+    {"depth", "A token's time against the past behind it",
+     "Line: median of neighbouring tokens; band: 5th to 95th percentile. Where masked slots are paid for, a curve is "
+     "flat and lies higher with max_seq; where they are skipped, it rises with depth and max_seq does not matter.",
+     KERNEL_COLUMNS "depth median_ms p5_ms p95_ms tokens case",
+     "slotmark profile MODEL --max-seq 512,2048 --prompt-len 64,256,448 --gen 63", sm_figure_depth},
+    {"counters", "What one token costs in events",
+     "Counters of a model for each token. Where the machine has none, exact counts of a kernel under valgrind, for "
+     "each "
+     "row of its call: a variant that skips the mask executes less, a larger bucket reads less for each row.",
+     "panel panel_label bar name value tokens case",
+     "slotmark bench --count --family attention_f16 --variant all --max-seq 256,1024 --rows 1,8 --valid 127",
+     sm_figure_counters},
+    {"quality", "What a recipe costs in answers, and gains in speed",
+     "Down is nearer to the reference, right is faster. Points carry their KV type. PEIR is the largest error of the "
+     "logits as a share of their range; times are profile's, or else those of verify's own decodes.",
+     KERNEL_COLUMNS "tokens_per_s low high value point source case",
+     "slotmark verify MODEL --recipe native,float,w8c-a8 --kv f16,i8 --text FILE", sm_figure_quality},
+    {"compare", "Two builds: how much each kernel changed",
+     "A point is the change of the median, its line the interval that holds the true change. A line that crosses 0 "
+     "says "
+     "nothing; one within the grey band is a change that is accepted.",
+     "row name change low high verdict side tolerance a_ns b_ns case",
+     "slotmark compare HEAD~1 -o json --file results/compare.json", sm_figure_compare},
+    {"history", "A history: each kernel's change against one build, and where it changed",
+     "Points are builds with their intervals, bars the levels between changes. A change is a candidate until a "
+     "comparison of the builds before and after confirms it.",
+     "what panel panel_label x to build change low high state case",
+     "slotmark trend ANCHOR --store results/history.sqlite -o json > results/trend.json", sm_figure_history},
     {"ceilings", "What this machine can do at most",
      "The measured ceilings that shares are counted against: bytes per second by memory level, multiply-adds per "
      "core cycle by arithmetic scheme.",
@@ -91,7 +130,6 @@ static void list_commits(const struct sm_drawing *d, char *text, size_t bytes)
         const int n = snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", commit);
         if (n < 0 || (used += (size_t)n) >= bytes) break;
     }
-    if (!*text) snprintf(text, bytes, "unknown commit");
 }
 
 /* How many of the records were disturbed while measured, by their witnesses' own account. */
@@ -112,14 +150,16 @@ void sm_drawing_foot(const struct sm_drawing *d, char *foot, size_t bytes)
     const json_t *machine = sm_json_part(newest->json, "machine");
     const char *cpu = sm_json_text(machine, "cpu");
     const double cores = sm_json_number(machine, "cores");
+    const char *day = sm_result_text(newest, "started");
     char commits[80], count[32] = "", flags[80] = "", text[512];
     const size_t flagged = count_flagged(d);
     if (flagged)
         snprintf(flags, sizeof flags, " · %zu of %zu records disturbed while measured", flagged, d->used_count);
     list_commits(d, commits, sizeof commits);
     if (cores > 0 && cores < 1e6) snprintf(count, sizeof count, ", %.0f core%s", cores, cores > 1 ? "s" : "");
-    snprintf(text, sizeof text, "%.64s%s · slotmark %s · %.10s%s%s", *cpu ? cpu : "unknown machine", count, commits,
-             sm_result_text(newest, "started"), d->synthetic ? " · synthetic weights" : "", flags);
+    snprintf(text, sizeof text, "%.64s%s%s%s%s%.10s%s%s", *cpu ? cpu : "unknown machine", count,
+             *commits ? " · slotmark " : "", commits, *day ? " · " : "", day,
+             d->synthetic ? " · synthetic weights" : "", flags);
     sm_text_tidy(foot, bytes, text);
 }
 

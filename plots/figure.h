@@ -35,10 +35,17 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_mask(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_cache_write(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_matmul(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_roofline(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_softcap(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_ceilings(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_model(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_steps(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_layers(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_depth(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_counters(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_quality(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_compare(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_history(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_tokens(const struct sm_results *results, struct sm_drawing *d);
 
 /* Notes that the figure shows this record. */

@@ -136,3 +136,92 @@ int sm_figure_tokens(const struct sm_results *results, struct sm_drawing *d)
     sm_slice_destroy(&all);
     return d->table.rows ? 0 : -1;
 }
+
+/* Against depth: the tokens of all generations that a shape was given, in bins of the past they have behind them. */
+
+#define DEPTH_BINS 24
+#define DEPTH_MOST 1e7 /* slots: more is no depth */
+
+struct token {
+    double depth, ns;
+};
+
+static int depth_order(const void *a, const void *b)
+{
+    const struct token *x = a, *y = b;
+    if (x->depth < y->depth || x->depth > y->depth) return x->depth < y->depth ? -1 : 1;
+    return (x->ns > y->ns) - (x->ns < y->ns);
+}
+
+/* The tokens of all records of a slice, sorted by depth. NULL: no memory. */
+static struct token *gather_tokens(const struct sm_slice *slice, size_t *count)
+{
+    size_t room = 1;
+    for (size_t s = 0; s < slice->count; s++) room += json_array_size(json_object_get(slice->at[s]->json, "token_ns"));
+    struct token *tokens = malloc(room * sizeof *tokens);
+    *count = 0;
+    for (size_t s = 0; tokens && s < slice->count; s++) {
+        const json_t *times = json_object_get(slice->at[s]->json, "token_ns");
+        const size_t n = json_array_size(times);
+        const double gen = sm_result_number(slice->at[s], "n_gen"), start = sm_result_number(slice->at[s], "n_depth");
+        const size_t length = gen >= 1 && gen <= (double)n ? (size_t)gen : n;
+        for (size_t i = 0; i < n; i++) {
+            const double ns = json_number_value(json_array_get(times, i)), depth = start + (double)(i % length);
+            if (ns > 0 && depth >= 0 && depth < DEPTH_MOST) tokens[(*count)++] = (struct token){depth, ns};
+        }
+    }
+    if (tokens) qsort(tokens, *count, sizeof *tokens, depth_order);
+    return tokens;
+}
+
+static void add_depths(struct sm_drawing *d, const struct sm_slice *slice, int panel, const char *panel_label,
+                       int series)
+{
+    size_t n;
+    struct token *tokens = gather_tokens(slice, &n);
+    double *sorted = malloc((n + 1) * sizeof *sorted);
+    char label[48];
+    snprintf(label, sizeof label, "max_seq %.0f", sm_result_number(slice->at[0], "max_seq"));
+    d->table.failed |= !tokens || !sorted;
+    for (size_t from = 0, to; tokens && sorted && from < n; from = to) {
+        const double width = ceil((tokens[n - 1].depth - tokens[0].depth + 1) / DEPTH_BINS);
+        const double end = tokens[0].depth + width * (floor((tokens[from].depth - tokens[0].depth) / width) + 1);
+        for (to = from; to < n && tokens[to].depth < end; to++) sorted[to - from] = tokens[to].ns / 1e6;
+        qsort(sorted, to - from, sizeof *sorted, sm_number_order);
+        sm_table_row(&d->table, "isisggggis", panel, panel_label, series, label,
+                     (tokens[from].depth + tokens[to - 1].depth) / 2, sm_result_quantile(sorted, to - from, 0.5),
+                     sm_result_quantile(sorted, to - from, 0.05), sm_result_quantile(sorted, to - from, 0.95),
+                     (int)(to - from), sm_result_text(slice->at[0], "case"));
+    }
+    for (size_t i = 0; i < slice->count; i++) sm_drawing_use(d, slice->at[i]);
+    free(sorted);
+    free(tokens);
+}
+
+int sm_figure_depth(const struct sm_results *results, struct sm_drawing *d)
+{
+    struct sm_slice all = sm_model_slice_with(results, has_token_times);
+    sm_slice_keep_text(&all, "phase", "decode");
+    double threads[SM_SLICE_NAMES], lengths[SM_SLICE_NAMES];
+    const size_t n = sm_slice_values(&all, "threads", threads);
+    if (all.count) sm_model_subtitle(all.at[0], "each point some neighbouring tokens", d->subtitle, sizeof d->subtitle);
+    for (size_t t = 0; t < n && t < 4; t++) {
+        struct sm_slice team = sm_slice_copy(&all);
+        char panel_label[32];
+        sm_slice_keep_axis(&team, "threads", threads[t]);
+        snprintf(panel_label, sizeof panel_label, "%.0f thread%s", threads[t], threads[t] > 1 ? "s" : "");
+        const size_t shapes = sm_slice_values(&team, "max_seq", lengths);
+        for (size_t s = 0; s < shapes && s < 8; s++) {
+            struct sm_slice one = sm_slice_copy(&team);
+            sm_slice_keep_axis(&one, "max_seq", lengths[s]);
+            if (one.count) add_depths(d, &one, (int)t, panel_label, (int)s);
+            d->table.failed |= one.failed;
+            sm_slice_destroy(&one);
+        }
+        d->table.failed |= team.failed;
+        sm_slice_destroy(&team);
+    }
+    d->table.failed |= all.failed;
+    sm_slice_destroy(&all);
+    return d->table.rows ? 0 : -1;
+}

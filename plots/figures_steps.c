@@ -130,3 +130,133 @@ int sm_figure_steps(const struct sm_results *results, struct sm_drawing *d)
     sm_slice_destroy(&all);
     return panel ? 0 : -1;
 }
+
+/* By kind of layer: what the attention of a layer sees, and whose keys and values it uses. */
+
+#define MAX_KINDS 8
+#define OUTSIDE "outside the layers"
+
+/* The kinds in the order of the attention's parts, which has them all; then what is outside of layers. */
+static size_t kinds_of(const struct sm_result *r, const char *kinds[MAX_KINDS])
+{
+    size_t n = 0, i, k;
+    json_t *step, *part;
+    json_array_foreach(json_object_get(r->json, "steps"), i, step)
+    {
+        json_array_foreach(json_object_get(step, "parts"), k, part)
+        {
+            const char *name = sm_json_text(part, "part");
+            size_t j = 0;
+            while (j < n && strcmp(kinds[j], name) != 0) j++;
+            if (j == n && n + 1 < MAX_KINDS && *name) kinds[n++] = name;
+        }
+    }
+    if (n) kinds[n++] = OUTSIDE;
+    return n;
+}
+
+static int has_kinds(const struct sm_result *r)
+{
+    const char *kinds[MAX_KINDS];
+    return steps_total(r) > 0 && kinds_of(r, kinds) > 2; /* one kind and what is outside are no comparison */
+}
+
+/* Of a step, ns in layers of one kind; outside: what is in no layer. */
+static double part_ns(const json_t *step, const char *kind)
+{
+    const double all = sm_json_number(step, "ns");
+    double inside = 0, of_kind = 0;
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(step, "parts"), i, part)
+    {
+        const double ns = sm_json_number(part, "ns");
+        if (!(ns > 0)) continue;
+        inside += ns;
+        if (!strcmp(sm_json_text(part, "part"), kind)) of_kind += ns;
+    }
+    return strcmp(kind, OUTSIDE) != 0 ? of_kind : all > inside ? all - inside : 0;
+}
+
+/* How many layers are of that kind: each calls its attention once. */
+static double layers_of(const struct sm_result *r, const char *kind)
+{
+    size_t i, k;
+    json_t *step, *part;
+    json_array_foreach(json_object_get(r->json, "steps"), i, step)
+    {
+        if (strcmp(sm_json_text(step, "label"), "attention") != 0) continue;
+        json_array_foreach(json_object_get(step, "parts"), k, part)
+        {
+            if (!strcmp(sm_json_text(part, "part"), kind)) return sm_json_number(part, "calls");
+        }
+    }
+    return NAN;
+}
+
+/* One bar: a kind, its steps side by side; of labels without a number, and of time that no step explains, the sums. */
+static void add_kind(struct sm_drawing *d, const struct sm_result *r, int panel, const char *panel_label, int bar,
+                     const char *kind, const struct label *labels, size_t named)
+{
+    double sums[NAMED_LABELS + 2] = {0}, from = 0;
+    const double layers = layers_of(r, kind),
+                 scale = r->median / steps_total(r) / 1e6; /* ns of the pass to ms of a call */
+    char bar_label[64];
+    if (layers >= 1 && layers < 1e4)
+        snprintf(bar_label, sizeof bar_label, "%.0f × %.40s", layers, kind);
+    else
+        snprintf(bar_label, sizeof bar_label, "%.40s", kind);
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(r->json, "steps"), i, step)
+    {
+        const char *label = sm_json_text(step, "label");
+        const double ns = part_ns(step, kind);
+        size_t l = 0;
+        while (l < named && strcmp(label, labels[l].name) != 0) l++;
+        if (l == named) l = !strcmp(label, "unexplained") ? NAMED_LABELS + 1 : NAMED_LABELS;
+        if (ns > 0) sums[l] += ns * scale;
+    }
+    for (size_t l = 0; l < NAMED_LABELS + 2; l++) {
+        if (!(sums[l] > 0)) continue;
+        sm_table_row(&d->table, "isissiggggs", panel, panel_label, bar, bar_label,
+                     l < named           ? labels[l].name
+                     : l == NAMED_LABELS ? "other steps"
+                                         : "unexplained",
+                     (int)l, from, from + sums[l], sums[l], layers, sm_result_text(r, "case"));
+        from += sums[l];
+    }
+}
+
+int sm_figure_layers(const struct sm_results *results, struct sm_drawing *d)
+{
+    struct label labels[MAX_LABELS];
+    struct sm_slice all = sm_model_slice_with(results, has_kinds);
+    sm_slice_usual(&all);
+    const size_t known = rank_labels(&all, labels), named = known < NAMED_LABELS ? known : NAMED_LABELS;
+    int panel = 0;
+    for (size_t p = 0; p < SM_PHASES; p++) {
+        struct sm_slice one = sm_slice_copy(&all);
+        sm_slice_keep_text(&one, "phase", sm_phases[p]);
+        sm_model_max_seqs(&one);
+        if (one.count) {
+            const struct sm_result *r = one.at[one.count - 1]; /* of the largest max_seq */
+            const char *kinds[MAX_KINDS];
+            const size_t n = kinds_of(r, kinds);
+            char more[160], conditions[96], panel_label[64];
+            sm_result_conditions(r, conditions, sizeof conditions);
+            snprintf(more, sizeof more, "max_seq %.0f; %.90s", sm_result_number(r, "max_seq"), conditions);
+            sm_model_subtitle(r, more, d->subtitle, sizeof d->subtitle);
+            snprintf(panel_label, sizeof panel_label, "%s: a %s", sm_phases[p],
+                     !strcmp(sm_phases[p], "decode") ? "token" : "call");
+            sm_drawing_use(d, r);
+            for (size_t k = 0; k < n; k++) add_kind(d, r, panel, panel_label, (int)k, kinds[k], labels, named);
+            panel++;
+        }
+        d->table.failed |= one.failed;
+        sm_slice_destroy(&one);
+    }
+    d->table.failed |= all.failed;
+    sm_slice_destroy(&all);
+    return panel ? 0 : -1;
+}

@@ -43,8 +43,7 @@ static const char *most_frequent_model(struct sm_slice *slice)
     return most;
 }
 
-/* Records of one model under one recipe and KV type: the one with the most of them, of equals the first. */
-static void keep_one_model(struct sm_slice *slice)
+void sm_model_keep_most_frequent(struct sm_slice *slice)
 {
     const char *name = most_frequent_model(slice);
     if (!name) return;
@@ -52,6 +51,12 @@ static void keep_one_model(struct sm_slice *slice)
     for (size_t i = 0; i < slice->count; i++)
         if (!strcmp(model_name(slice->at[i]), name)) slice->at[kept++] = slice->at[i];
     slice->count = kept;
+}
+
+/* Records of one model under one recipe and KV type: the one with the most of them, of equals the first. */
+static void keep_one_model(struct sm_slice *slice)
+{
+    sm_model_keep_most_frequent(slice);
     static const char *const keys[] = {"recipe", "kv_type", "scale_in"};
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
         const char *texts[SM_SLICE_NAMES], *most = NULL;
@@ -71,9 +76,21 @@ static void keep_one_model(struct sm_slice *slice)
     }
 }
 
+static int any(const struct sm_result *r)
+{
+    (void)r;
+    return 1;
+}
+
 struct sm_slice sm_model_slice(const struct sm_results *results)
 {
+    return sm_model_slice_with(results, any);
+}
+
+struct sm_slice sm_model_slice_with(const struct sm_results *results, int (*fits)(const struct sm_result *r))
+{
     struct sm_slice slice = sm_slice_kind(results, "profile");
+    sm_slice_keep(&slice, fits);
     size_t kept = 0;
     for (size_t i = 0; i < slice.count; i++) /* sessions of turns are another story: each of theirs has a past */
         if (!json_is_object(json_object_get(slice.at[i]->json, "turn"))) slice.at[kept++] = slice.at[i];

@@ -8,8 +8,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "documents.h"
+
 #define MAX_NS 1e18                 /* thirty years: a longer sample is no measurement */
 #define MAX_LINE ((size_t)16 << 20) /* a record with the times of 100,000 tokens takes 2 MB */
+#define MAX_DOCUMENT (64 << 20)
 
 const char *sm_json_text(const json_t *object, const char *key)
 {
@@ -163,6 +166,39 @@ static int is_blank(const struct line *line)
     return 1;
 }
 
+static int take_record(void *state, json_t *record)
+{
+    if (!add(state, record)) return 0;
+    json_decref(record);
+    return -1;
+}
+
+static int ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), n = strlen(ending);
+    return length > n && !strcmp(text + length - n, ending);
+}
+
+/* A document of other commands; what is none is passed over where nobody asked for it by name. */
+static int read_document(struct sm_results *results, const char *path, int asked, char *why, size_t why_bytes)
+{
+    struct stat info;
+    json_error_t error = {.text = "larger than 64 MiB"};
+    json_t *document = !stat(path, &info) && info.st_size > MAX_DOCUMENT ? NULL : json_load_file(path, 0, &error);
+    const int state = document ? sm_document_records(document, take_record, results) : 1;
+    json_decref(document);
+    if (state < 0) {
+        snprintf(why, why_bytes, "no memory for the results in %s", path);
+        return -1;
+    }
+    if (state > 0 && asked) {
+        results->lines++;
+        bad_line(results, path, 1, document ? "neither a comparison nor a series" : error.text);
+    }
+    results->files += state == 0 || asked;
+    return 0;
+}
+
 static int read_file(struct sm_results *results, const char *path, char *why, size_t why_bytes)
 {
     FILE *file = fopen(path, "re");
@@ -196,8 +232,7 @@ static int read_file(struct sm_results *results, const char *path, char *why, si
 
 static int is_result_file(const struct dirent *entry)
 {
-    const size_t length = strlen(entry->d_name);
-    return length > 6 && entry->d_name[0] != '.' && !strcmp(entry->d_name + length - 6, ".jsonl");
+    return entry->d_name[0] != '.' && (ends_with(entry->d_name, ".jsonl") || ends_with(entry->d_name, ".json"));
 }
 
 int sm_results_read(struct sm_results *results, const char *path, char *why, size_t why_bytes)
@@ -207,10 +242,13 @@ int sm_results_read(struct sm_results *results, const char *path, char *why, siz
         snprintf(why, why_bytes, "cannot read the results in %s: %s", path, strerror(errno));
         return -1;
     }
-    if (!S_ISDIR(info.st_mode)) return read_file(results, path, why, why_bytes);
+    if (!S_ISDIR(info.st_mode))
+        return ends_with(path, ".json") ? read_document(results, path, 1, why, why_bytes)
+                                        : read_file(results, path, why, why_bytes);
 
     struct dirent **names;
     const int n = scandir(path, &names, is_result_file, alphasort);
+    const size_t files = results->files;
     if (n < 0) {
         snprintf(why, why_bytes, "cannot read the folder %s: %s", path, strerror(errno));
         return -1;
@@ -223,12 +261,14 @@ int sm_results_read(struct sm_results *results, const char *path, char *why, siz
             snprintf(why, why_bytes, "cannot read the results in %s: the path is too long", path);
             failed = -1;
         }
-        if (!failed) failed = read_file(results, file, why, why_bytes);
+        if (!failed)
+            failed = ends_with(file, ".json") ? read_document(results, file, 0, why, why_bytes)
+                                              : read_file(results, file, why, why_bytes);
         free(names[i]);
     }
     free(names);
-    if (n == 0) {
-        snprintf(why, why_bytes, "the folder %s holds no .jsonl file", path);
+    if (!failed && results->files == files) {
+        snprintf(why, why_bytes, "the folder %s holds no .jsonl file, and no comparison or series in .json", path);
         return -1;
     }
     return failed;
@@ -273,8 +313,10 @@ void sm_results_settle(struct sm_results *results)
 {
     const struct sm_result *newest = NULL;
     for (size_t i = 0; i < results->count; i++)
-        if (!newest || age_order(&results->at[i], newest) > 0) newest = &results->at[i];
-    if (!newest) return;
+        if (*machine_of(&results->at[i]) && (!newest || age_order(&results->at[i], newest) > 0))
+            newest = &results->at[i];
+    if (!newest) newest = results->at;
+    if (!results->count) return;
     json_t *kept = newest->json;
     json_incref(kept); /* its text outlives the shuffling below */
     const char *machine = sm_json_text(sm_json_part(kept, "machine"), "cpu");
@@ -282,7 +324,7 @@ void sm_results_settle(struct sm_results *results)
     size_t here = 0;
     for (size_t i = 0; i < results->count; i++) {
         struct sm_result *r = &results->at[i];
-        const int foreign = strcmp(machine_of(r), machine) != 0;
+        const int foreign = *machine_of(r) && *machine && strcmp(machine_of(r), machine) != 0; /* a series names none */
         results->other_machines += (size_t)foreign;
         if (foreign || !strcmp(sm_result_text(r, "status"), "skipped"))
             json_decref(r->json);

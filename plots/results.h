@@ -1,4 +1,4 @@
-/* results.h - result files (JSON lines, one record a line) as an array of records.
+/* results.h - result files (JSON lines, one record a line; documents.h) as an array of records.
  *
  * A line that is no record is counted and skipped: a killed run may end in half a line. Text and numbers of a
  * record are looked up by key and are "" and NaN where absent, null or of another type: a result file is not
@@ -25,7 +25,8 @@ struct sm_results {
     char first_bad[320];   /* where the first bad line is and what is wrong with it */
 };
 
-/* Adds the records of a .jsonl file, or of all .jsonl files in a folder. -1: nothing could be read, why says so. */
+/* Adds the records of a file, or of all .jsonl files and documents in a folder. -1: nothing could be read, why says so.
+ */
 int sm_results_read(struct sm_results *results, const char *path, char *why, size_t why_bytes);
 
 /* Keeps the newest record of each case, of the machine of the newest record, with status "ok". */

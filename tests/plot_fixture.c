@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 static uint64_t state = 1;
 
@@ -66,10 +67,11 @@ static void kernel_record(FILE *to, const struct kernel *k, json_t *shape)
     snprintf(case_id, sizeof case_id, "%s/%s/%s/t1/hot", k->family, k->variant, shape_text);
     free(shape_text);
     emit(to, "bench", case_id,
-         json_pack("{s:s, s:s, s:s, s:s, s:o, s:O, s:i, s:s, s:o, s:f, s:f, s:s}", "family", k->family, "group",
+         json_pack("{s:s, s:s, s:s, s:s, s:o, s:O, s:i, s:s, s:o, s:f, s:s, s:f, s:s}", "family", k->family, "group",
                    k->group, "variant", k->variant, "layout", k->layout, "shape", shape, "bucket",
                    json_object_get(shape, "rows"), "threads", 1, "cache_state", "hot", "samples", noisy(k->ns, 9),
-                   "ops", k->ops, "bytes", k->bytes, "binding_ceiling", k->binding));
+                   "ops", k->ops, "ops_unit", !strcmp(k->group, "softcap") ? "elements" : "multiply-adds", "bytes",
+                   k->bytes, "binding_ceiling", k->binding));
 }
 
 static void attention_record(FILE *to, int kv, int skip, int rows, int max_seq, int head_dim, int valid)
@@ -202,10 +204,52 @@ static void model_record(FILE *to, const char *phase, int max_seq, int threads, 
     char case_id[160];
     snprintf(case_id, sizeof case_id, "fixture-135m/%s/max_seq=%d/t%d", phase, max_seq, threads);
     emit(to, "profile", case_id,
-         json_pack("{s:{s:s, s:b}, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:o, s:o, s:o}", "model", "name", "fixture-135m",
-                   "synthetic", 1, "recipe", "native", "phase", phase, "max_seq", max_seq, "kv_type", "f16", "n_prompt",
-                   200, "n_gen", 64, "threads", threads, "samples", noisy(ns, 5), "steps",
-                   steps_of(ns, attention_share), "token_ns", token_ns));
+         json_pack("{s:{s:s, s:b}, s:s, s:s, s:i, s:s, s:i, s:i, s:i, s:i, s:o, s:o, s:o}", "model", "name",
+                   "fixture-135m", "synthetic", 1, "recipe", "native", "phase", phase, "max_seq", max_seq, "kv_type",
+                   "f16", "n_prompt", 200, "n_gen", 64, "n_depth", 200, "threads", threads, "samples", noisy(ns, 5),
+                   "steps", steps_of(ns, attention_share), "token_ns", token_ns));
+}
+
+/* A model whose layers are of several kinds, on a machine with counters: one of them has no value. */
+static void kinds_record(FILE *to, const char *phase, double ns)
+{
+    static const char *const kinds[] = {"full donor", "full consumer", "sliding", "sliding consumer"};
+    static const char *const labels[] = {"qkv", "attention", "gate, up"};
+    json_t *steps = json_array();
+    char case_id[64];
+    for (size_t l = 0; l < 3; l++) {
+        json_t *parts = json_array();
+        for (int k = 0; k < 4; k++)
+            json_array_append_new(parts,
+                                  json_pack("{s:s, s:f, s:i}", "part", kinds[k], "ns", ns * 0.07, "calls", k + 1));
+        json_array_append_new(
+            steps, json_pack("{s:s, s:f, s:i, s:o}", "label", labels[l], "ns", ns * 0.28, "calls", 10, "parts", parts));
+    }
+    json_array_append_new(steps, json_pack("{s:s, s:f, s:i}", "label", "head", "ns", ns * 0.16, "calls", 1));
+    snprintf(case_id, sizeof case_id, "fixture-kinds/%s", phase);
+    emit(to, "profile", case_id,
+         json_pack("{s:{s:s}, s:s, s:s, s:i, s:s, s:i, s:i, s:o, s:o, s:[{s:s, s:f, s:s}, {s:s, s:n, s:s}]}", "model",
+                   "name", "fixture-kinds", "recipe", "native", "phase", phase, "max_seq", 512, "kv_type", "f16",
+                   "n_prompt", 128, "threads", 1, "samples", noisy(ns, 3), "steps", steps, "counters", "name",
+                   "instructions", "value", 4 * ns, "state", "usable", "name", "cycles", "value", "state", "absent"));
+}
+
+static void quality_records(FILE *to)
+{
+    static const struct {
+        const char *recipe, *kv;
+        double peir, rise, ns;
+    } lines[] = {
+        {"float", "f16", 3e-4, 0.01, 6e7}, {"native", "f16", 2.1e-2, 0.3, 2e7}, {"w8c-a8", "i8", 0.12, 5.5, 1.8e7}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char case_id[64];
+        snprintf(case_id, sizeof case_id, "fixture-135m/%s/kv=%s", lines[i].recipe, lines[i].kv);
+        emit(to, "verify", case_id,
+             json_pack("{s:{s:s, s:b}, s:s, s:s, s:s, s:i, s:o, s:{s:s, s:f, s:{s:f}}}", "model", "name",
+                       "fixture-135m", "synthetic", 1, "recipe", lines[i].recipe, "kv_type", lines[i].kv, "scale_in",
+                       "scores", "threads", 2, "samples", noisy(lines[i].ns, 5), "quality", "against", "float", "peir",
+                       lines[i].peir, "perplexity", "rise_percent", lines[i].rise));
+    }
 }
 
 void plot_fixture_models(FILE *to)
@@ -223,4 +267,50 @@ void plot_fixture_models(FILE *to)
                          json_null());
             model_record(to, "decode", max_seq, threads, token, attention / (1.1e7 + attention), tokens);
         }
+    kinds_record(to, "prefill", 4e8);
+    kinds_record(to, "decode", 3e7);
+    quality_records(to);
+}
+
+static json_t *changed(const char *id, const char *verdict, double change, double low, json_t *high)
+{
+    return json_pack("{s:s, s:s, s:b, s:s, s:f, s:f, s:f, s:f, s:o, s:[f, f]}", "id", id, "family", "rope", "control",
+                     0, "verdict", verdict, "a_ns", 900.0, "b_ns", 900 * (1 + change / 100), "change_percent", change,
+                     "low_percent", low, "high_percent", high, "b_launch_ns", 905.0, 906.0);
+}
+
+void plot_fixture_comparison(FILE *to)
+{
+    json_t *document = json_pack(
+        "{s:s, s:i, s:{s:s, s:i}, s:{s:s, s:s}, s:{s:s, s:s}, s:{s:f, s:i}, s:[o, o, o, {s:s, s:s, s:n}]}", "schema",
+        "slotmark-compare", "version", 1, "machine", "cpu", "Fixture CPU", "cores", 2, "a", "spec", "HEAD~1",
+        "identity", "aaaaaaa", "b", "spec", ".", "identity", "bbbbbbb", "options", "tolerance", 0.01, "threads", 1,
+        "comparisons", changed("rope/avx2/rows=1,head_dim=64", "slower", 4.2, 3.9, json_real(4.6)),
+        changed("rope/avx2/rows=8,head_dim=64", "faster", -12.5, -13, json_real(-12)),
+        changed("rope/avx512/rows=8,head_dim=64", "inconclusive", 0.3, -100, json_null()), "id", "rope/ref/rows=1",
+        "verdict", "identical", "change_percent");
+    json_dumpf(document, to, JSON_INDENT(1));
+    json_decref(document);
+}
+
+void plot_fixture_series(FILE *to)
+{
+    state = 4;
+    json_t *points = json_array();
+    for (int i = 0; i < 30; i++) {
+        const double change = (i < 18 ? 0 : 2.1) + 0.3 * uniform();
+        char build[16];
+        snprintf(build, sizeof build, "%07x", 0x1a2b3c4 + i);
+        json_array_append_new(points, json_pack("{s:s, s:s, s:f, s:f, s:f}", "build", build, "started",
+                                                "2026-01-31T12:00:00Z", "change_percent", change, "low_percent",
+                                                change - 0.2, "high_percent", change + 0.2));
+    }
+    json_t *document = json_pack(
+        "{s:s, s:i, s:s, s:[{s:s, s:i, s:o, s:[{s:i, s:i, s:f}, {s:i, s:i, s:f}], s:[{s:i, s:s, s:f, s:s}]}]}",
+        "schema", "slotmark-trend", "version", 1, "anchor", "3d1e07a", "series", "kernel",
+        "rmsnorm/avx2/rows=1,cols=2048", "threads", 1, "points", points, "levels", "first", 0, "last", 17,
+        "level_percent", 0.1, "first", 18, "last", 29, "level_percent", 2.2, "changes", "first", 18, "after", "1a2b3d6",
+        "step_percent", 2.1, "state", "confirmed");
+    json_dumpf(document, to, JSON_INDENT(1));
+    json_decref(document);
 }

@@ -9,4 +9,8 @@
 void plot_fixture_kernels(FILE *to);
 void plot_fixture_models(FILE *to);
 
+/* A comparison and a series of a history, as compare and trend print them with -o json. */
+void plot_fixture_comparison(FILE *to);
+void plot_fixture_series(FILE *to);
+
 #endif

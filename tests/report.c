@@ -127,6 +127,13 @@ static void check_page(const char *path, const char *records_path)
     free(script);
 }
 
+static size_t pictures(const char *page)
+{
+    size_t n = 0;
+    for (const char *at = page; (at = strstr(at, "<svg role=\"img\"")); at++) n++;
+    return n;
+}
+
 static void page_is_whole_and_the_same_twice(void **unused)
 {
     (void)unused;
@@ -137,16 +144,14 @@ static void page_is_whole_and_the_same_twice(void **unused)
     char *first = slurp(OUT "/first.html", &n), *second = slurp(OUT "/second.html", &m);
     assert_int_equal(n, m);
     assert_memory_equal(first, second, n);
-    size_t pictures = 0;
-    for (const char *at = first; (at = strstr(at, "<svg role=\"img\"")); at++) pictures++;
-    assert_int_equal(pictures, sm_figure_count);
+    assert_int_equal(pictures(first), sm_figure_count - 2); /* the others are of documents */
     static const char *const there[] = {"Fixture CPU",
                                         "1 failed, 1 skipped",
                                         "the answer is wrong by 7 tolerances",
                                         "this CPU lacks avx512",
                                         "<td>cycles</td><td>absent</td><td>this machine shows no PMU</td>",
                                         "<code>slotmark bench --family rope</code>",
-                                        "2 records of other machines",
+                                        "1 records of other machines",
                                         "synthetic weights",
                                         "perf_event_paranoid",
                                         "governor was not",
@@ -161,6 +166,31 @@ static void page_is_whole_and_the_same_twice(void **unused)
         if (!strstr(first, there[i])) fail_msg("the page does not say: %s", there[i]);
     free(first);
     free(second);
+}
+
+/* What compare and trend print with -o json is among the records, and drawn. */
+static void documents_are_in_the_page(void **unused)
+{
+    (void)unused;
+    FILE *comparison = fopen(OUT "/comparison.json", "w"), *series = fopen(OUT "/series.json", "w");
+    assert_true(comparison && series);
+    plot_fixture_comparison(comparison);
+    plot_fixture_series(series);
+    assert_int_equal(fclose(comparison) | fclose(series), 0);
+    write_file(OUT "/foreign.json", "{\"benchmarks\": []}");
+    assert_int_equal(report("-o", OUT "/documents.html", OUT "/all.jsonl", OUT "/comparison.json", OUT "/series.json"),
+                     0);
+    size_t n;
+    char *page = slurp(OUT "/documents.html", &n);
+    assert_int_equal(pictures(page), sm_figure_count);
+    assert_non_null(strstr(page, "rope/avx512/rows=8,head_dim=64 HEAD~1..bbbbbbb"));
+    assert_non_null(strstr(page, "rmsnorm/avx2/rows=1,cols=2048/t1"));
+    free(page);
+    assert_int_equal(report("-o", OUT "/foreign.html", OUT "/foreign.json", NULL, NULL), 2); /* asked for by name */
+    assert_non_null(strstr(said, "neither a comparison nor a series"));
+    write_file(OUT "/foreign.json", "{\"schema\": \"slotmark-compare\", \"comparisons\": [1, {}, {\"id\": 3}]}");
+    assert_int_equal(report("-o", OUT "/foreign.html", OUT "/foreign.json", NULL, NULL), 2);
+    assert_non_null(strstr(said, "no record in"));
 }
 
 #define VENOM                                                                                                          \
@@ -432,9 +462,9 @@ static void ten_thousand_cases_make_one_page(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(page_is_whole_and_the_same_twice), cmocka_unit_test(hostile_text_is_only_text),
-        cmocka_unit_test(thousand_mutations_break_nothing), cmocka_unit_test(lines_that_are_no_record_are_named),
-        cmocka_unit_test(nothing_usable_is_refused),        cmocka_unit_test(no_file_is_written_over_unasked),
-        cmocka_unit_test(ten_thousand_cases_make_one_page)};
+        cmocka_unit_test(page_is_whole_and_the_same_twice),   cmocka_unit_test(documents_are_in_the_page),
+        cmocka_unit_test(hostile_text_is_only_text),          cmocka_unit_test(thousand_mutations_break_nothing),
+        cmocka_unit_test(lines_that_are_no_record_are_named), cmocka_unit_test(nothing_usable_is_refused),
+        cmocka_unit_test(no_file_is_written_over_unasked),    cmocka_unit_test(ten_thousand_cases_make_one_page)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
