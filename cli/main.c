@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "arm.h"
 #include "build.h"
 #include "cpu.h"
 #include "plugin_load.h"
@@ -92,6 +93,7 @@ static int load_plugins(int *argc, char ***argv, char *why, size_t why_bytes)
             return -1;
         }
         if (sm_plugin_load(path, why, why_bytes)) return -1;
+        sm_arm_plugin(path);
         *argv += used; /* argv[0] of what is left is an argument that is done with */
         *argc -= used;
     }

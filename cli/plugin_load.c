@@ -1,6 +1,5 @@
 #include "plugin_load.h"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,48 +8,10 @@
 #include <unistd.h>
 
 #include "cpu.h"
-#include "plugin.h"
+#include "plugin_variants.h"
 #include "workload.h"
 
 #define CHECK_SECONDS 60
-
-typedef const struct sm_plugin *plugin_fn(uint32_t version);
-
-/* The features of an instruction set's name, or -1. */
-static int needs_of(const char *isa, uint32_t *needs)
-{
-    const char *level;
-    uint32_t features;
-    for (size_t i = 0; (level = sm_cpu_level(i, &features)); i++)
-        if (!strcmp(level, isa)) {
-            *needs = features;
-            return 0;
-        }
-    return -1;
-}
-
-static const struct sm_layout *layout_of(const struct sm_family *family, const char *name)
-{
-    for (size_t i = 0; i < family->variant_count; i++)
-        if (!strcmp(family->variants[i].layout->name, name)) return family->variants[i].layout;
-    return NULL;
-}
-
-/* NULL, or why this cannot be a variant. */
-static const char *refusal(const struct sm_plugin_variant *v, struct sm_variant *to, const struct sm_family **family)
-{
-    if (!v->family || !v->name || !v->isa || !v->layout || !v->fn || !v->bet) return "it is not complete";
-    if (!*v->name || strlen(v->name) > 60 ||
-        strspn(v->name, "abcdefghijklmnopqrstuvwxyz0123456789_") != strlen(v->name))
-        return "its name is not made of a-z, 0-9 and _";
-    *family = sm_family_named(v->family);
-    if (!*family) return "there is no such family";
-    if (sm_variant_named(*family, v->name)) return "the family has a variant of that name";
-    *to = (struct sm_variant){.name = v->name, .isa = v->isa, .fn = v->fn, .bet = v->bet};
-    if (needs_of(v->isa, &to->needs)) return "there is no such instruction set";
-    to->layout = layout_of(*family, v->layout);
-    return to->layout ? NULL : "the family has no such layout";
-}
 
 /* In a child: the answer at the family's standard shape, for ordinary numbers and for those that must come out exactly.
  * The exit code is 0 when both are right. */
@@ -113,25 +74,14 @@ static int extend(const struct sm_family *family, const struct sm_variant *v)
 
 int sm_plugin_load(const char *path, char *why, size_t why_bytes)
 {
-    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!handle) {
-        snprintf(why, why_bytes, "loading the plug-in %s: %s", path, dlerror());
-        return -1;
-    }
-    void *symbol = dlsym(handle, "slotmark_plugin");
-    plugin_fn *entry;
-    memcpy(&entry, &symbol, sizeof entry);
-    const struct sm_plugin *plugin = symbol ? entry(SM_PLUGIN_VERSION) : NULL;
-    if (!plugin || plugin->version != SM_PLUGIN_VERSION || (plugin->count && !plugin->variants)) {
-        snprintf(why, why_bytes, "loading the plug-in %s: %s", path,
-                 symbol ? "it was built for another version of plugin.h" : "it has no symbol slotmark_plugin");
-        return -1;
-    }
+    void *handle; /* kept open as long as the program runs */
+    const struct sm_plugin *plugin = sm_plugin_open(path, &handle, why, why_bytes);
+    if (!plugin) return -1;
     for (size_t i = 0; i < plugin->count; i++) {
         const struct sm_plugin_variant *v = &plugin->variants[i];
-        const struct sm_family *family = NULL;
+        const struct sm_family *family = v->family ? sm_family_named(v->family) : NULL;
         struct sm_variant variant;
-        const char *wrong = refusal(v, &variant, &family);
+        const char *wrong = sm_plugin_variant(v, family, &variant);
         if (!wrong) wrong = try_out(family, &variant);
         if (!wrong && extend(family, &variant)) wrong = "out of memory";
         if (wrong)

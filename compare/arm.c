@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "plugin_variants.h"
 #include "revision.h"
 
 static int is_file(const char *path)
@@ -35,16 +36,27 @@ int sm_arm_cache(char *path, size_t bytes)
     return n > 0 && (size_t)n < bytes ? 0 : -1;
 }
 
-/* The build that this program came from: the folder above the program itself. */
+/* The build that this program came from: the folder of the program itself, or where it is installed the one above. */
 static int own_build(char *path, size_t bytes)
 {
+    char object[SM_ARM_PATH + 64];
     const ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
     if (n <= 0) return -1;
     path[n] = '\0';
     char *slash = strrchr(path, '/');
     if (!slash) return -1;
     *slash = '\0';
+    snprintf(object, sizeof object, "%s/lib/libslotmark-kernels.so", path);
+    if (!is_file(object) && (slash = strrchr(path, '/'))) *slash = '\0';
     return 0;
+}
+
+static char own_plugin[SM_ARM_PATH];
+static size_t own_plugins;
+
+void sm_arm_plugin(const char *path)
+{
+    if (!own_plugins++ && !realpath(path, own_plugin)) own_plugin[0] = '\0';
 }
 
 static enum sm_arm_result from_folder(struct sm_arm *arm, const char *folder, char *why, size_t why_bytes)
@@ -64,6 +76,14 @@ static enum sm_arm_result from_folder(struct sm_arm *arm, const char *folder, ch
     return SM_ARM_OK;
 }
 
+static enum sm_arm_result from_self(struct sm_arm *arm, char *why, size_t why_bytes)
+{
+    char folder[SM_ARM_PATH];
+    if (!own_build(folder, sizeof folder)) return from_folder(arm, folder, why, why_bytes);
+    snprintf(why, why_bytes, "finding the kernels of this program: it does not see where it lies");
+    return SM_ARM_BAD;
+}
+
 static enum sm_arm_result from_file(struct sm_arm *arm, char *why, size_t why_bytes)
 {
     if (!is_file(arm->spec)) {
@@ -73,6 +93,16 @@ static enum sm_arm_result from_file(struct sm_arm *arm, char *why, size_t why_by
     if (!realpath(arm->spec, arm->object)) {
         snprintf(why, why_bytes, "finding %s: %s", arm->spec, strerror(errno));
         return SM_ARM_BAD;
+    }
+    const int plugin = sm_object_has(arm->object, "slotmark_plugin");
+    if (plugin < 0) {
+        snprintf(why, why_bytes, "loading %s: it crashes, or comes to no end", arm->spec);
+        return SM_ARM_UNBUILT;
+    }
+    if (plugin) {
+        memcpy(arm->plugin, arm->object, sizeof arm->plugin);
+        const enum sm_arm_result base = from_self(arm, why, why_bytes);
+        if (base != SM_ARM_OK) return base;
     }
     snprintf(arm->identity, sizeof arm->identity, "%.90s", arm->spec);
     return SM_ARM_OK;
@@ -97,8 +127,13 @@ static enum sm_arm_result find(struct sm_arm *arm, FILE *out, char *why, size_t 
     const size_t length = strlen(arm->spec);
     char folder[SM_ARM_PATH];
     if (!strcmp(arm->spec, ".")) {
-        if (own_build(folder, sizeof folder)) return SM_ARM_BAD;
-        return from_folder(arm, folder, why, why_bytes);
+        memcpy(arm->plugin, own_plugin, sizeof arm->plugin);
+        if (own_plugins > 1) {
+            snprintf(why, why_bytes, "finding the kernels of this build: it is compared with one plug-in, not with %zu",
+                     own_plugins);
+            return SM_ARM_BAD;
+        }
+        return from_self(arm, why, why_bytes);
     }
     if (length > 3 && !strcmp(arm->spec + length - 3, ".so")) return from_file(arm, why, why_bytes);
     if (is_folder(arm->spec) && realpath(arm->spec, folder)) {
@@ -146,9 +181,19 @@ static int copy_file(const char *from, const char *to)
     return bad ? -1 : 0;
 }
 
+static int copy(const char *from, const char *to, char *why, size_t why_bytes)
+{
+    if (!copy_file(from, to)) return 0;
+    snprintf(why, why_bytes, "copying %.300s: %s", from, strerror(errno));
+    return -1;
+}
+
 int sm_arm_copy(const struct sm_arm *arm, const char *to, char *why, size_t why_bytes)
 {
-    if (!copy_file(arm->object, to)) return 0;
-    snprintf(why, why_bytes, "copying %.300s: %s", arm->object, strerror(errno));
-    return -1;
+    return copy(arm->object, to, why, why_bytes);
+}
+
+int sm_arm_copy_plugin(const struct sm_arm *arm, const char *to, char *why, size_t why_bytes)
+{
+    return arm->plugin[0] ? copy(arm->plugin, to, why, why_bytes) : 0;
 }

@@ -104,7 +104,7 @@ struct sm_subjects *sm_subjects_create(size_t trials, uint64_t seed, struct sm_c
     if (!s || !s->trials || sm_arm_get(&s->arm[0], ".", NULL, why, why_bytes) ||
         sm_arm_get(&s->arm[1], ".", NULL, why, why_bytes) || sm_copies_make(&s->copies, s->arm, why, why_bytes) ||
         sm_copies_make(&s->elsewhere, s->arm, why, why_bytes) ||
-        sm_kernels_load(&s->loaded, s->copies.object[0], why, why_bytes)) {
+        sm_kernels_load(&s->loaded, s->copies.object[0], NULL, why, why_bytes)) {
         sm_subjects_destroy(s);
         return NULL;
     }

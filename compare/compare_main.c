@@ -223,8 +223,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
 }
 
 #define SIDES                                                                                                          \
-    "A side is a git revision, WORKTREE (the files as they are), a build folder, a .so of kernels, or . (this\n"       \
-    "build); each may take @VARIANT. Revisions are built in a cache; your checkout is not touched."
+    "A side is a git revision, WORKTREE (the files as they are), a build folder, a .so (kernels or a plug-in), or\n"   \
+    ". (this build); each may take @VARIANT. Revisions are built in a cache; your checkout is not touched."
 
 int compare_main(int argc, char **argv)
 {

@@ -18,6 +18,8 @@ void sm_copies_remove(struct sm_copies *c)
 {
     for (int i = 0; i < 5; i++)
         if (c->path[i][0]) unlink(c->path[i]);
+    for (int i = 0; i < 3; i++)
+        if (c->plugin[i][0]) unlink(c->plugin[i]);
     if (c->folder[0]) rmdir(c->folder);
 }
 
@@ -37,6 +39,8 @@ int sm_copies_make(struct sm_copies *c, const struct sm_arm arm[2], char *why, s
     for (int i = 0; i < 3; i++) {
         c->object[i] = c->path[i];
         if (sm_arm_copy(&arm[i == 1], c->path[i], why, why_bytes)) return -1;
+        if (arm[i == 1].plugin[0]) snprintf(c->plugin[i], sizeof c->plugin[i], "%s/p%d.so", folder, i);
+        if (sm_arm_copy_plugin(&arm[i == 1], c->plugin[i], why, why_bytes)) return -1;
     }
     return 0;
 }

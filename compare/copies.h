@@ -11,6 +11,7 @@ struct sm_copies {
     char folder[64];
     char path[5][80]; /* A, B, a copy of A; and A and B with their code placed anew, once it was asked for */
     const char *object[3];
+    char plugin[3][80];       /* of each of these; "": it has none */
     const struct sm_arm *arm; /* [2] */
 };
 

@@ -23,14 +23,14 @@
 
 struct child {
     char number[5 + SM_MAX_DIMS][32];
-    char *argv[16 + SM_MAX_DIMS];
+    char *argv[18 + SM_MAX_DIMS];
 };
 
 static void build_arguments(const struct sm_duet_job *job, struct child *c)
 {
     size_t n = 0, k = 0;
-    const char *const fixed[] = {"slotmark",     "compare",   SM_DUET_WORD,    job->object[0],
-                                 job->object[1], job->family, job->variant[0], job->variant[1]};
+    const char *const fixed[] = {"slotmark",     "compare",      SM_DUET_WORD, job->object[0],  job->object[1],
+                                 job->plugin[0], job->plugin[1], job->family,  job->variant[0], job->variant[1]};
     for (; n < sizeof fixed / sizeof *fixed; n++) c->argv[n] = (char *)(uintptr_t)fixed[n];
     snprintf(c->number[k], sizeof c->number[k], "%" PRIu64, job->seed);
     c->argv[n++] = c->number[k++];

@@ -15,6 +15,7 @@
 
 struct sm_duet_job {
     const char *object[2]; /* A and B: two files, even when they are copies */
+    const char *plugin[2]; /* added to each of them; "": none */
     const char *family;
     const char *variant[2];
     struct sm_shape shape; /* in the order of B's axes */

@@ -201,7 +201,7 @@ static int run_child(struct duet *d)
     const size_t first = sm_random_below(&d->random, 2); /* neither is always loaded first */
     for (size_t k = 0; k < 2; k++) {
         const size_t i = k ? !first : first;
-        if (sm_kernels_load(&d->side[i].loaded, d->job.object[i], d->why, sizeof d->why))
+        if (sm_kernels_load(&d->side[i].loaded, d->job.object[i], d->job.plugin[i], d->why, sizeof d->why))
             return answer("refused", d->why);
     }
     const char *refused = find(d);
@@ -221,23 +221,26 @@ static int run_child(struct duet *d)
     return 0;
 }
 
-/* The arguments: A B FAMILY VARIANT_A VARIANT_B SEED THREADS SLICE_S PAIRS PLANTED DIM... Written by sm_duet_run alone.
+/* The arguments: A B PLUGIN_A PLUGIN_B FAMILY VARIANT_A VARIANT_B SEED THREADS SLICE_S PAIRS PLANTED DIM... Written by
+ * sm_duet_run alone.
  */
 int sm_duet_child(int argc, char **argv)
 {
-    enum { FIXED = 10 };
+    enum { FIXED = 12 };
     struct duet d = {0};
     if (argc < FIXED || argc > FIXED + SM_MAX_DIMS) return 2;
     d.job.object[0] = argv[0];
     d.job.object[1] = argv[1];
-    d.job.family = argv[2];
-    d.job.variant[0] = argv[3];
-    d.job.variant[1] = argv[4];
-    d.job.seed = strtoull(argv[5], NULL, 10);
-    d.job.threads = (size_t)strtoull(argv[6], NULL, 10);
-    d.job.slice_s = strtod(argv[7], NULL);
-    d.job.pairs = (size_t)strtoull(argv[8], NULL, 10);
-    d.job.planted = strtod(argv[9], NULL);
+    d.job.plugin[0] = argv[2];
+    d.job.plugin[1] = argv[3];
+    d.job.family = argv[4];
+    d.job.variant[0] = argv[5];
+    d.job.variant[1] = argv[6];
+    d.job.seed = strtoull(argv[7], NULL, 10);
+    d.job.threads = (size_t)strtoull(argv[8], NULL, 10);
+    d.job.slice_s = strtod(argv[9], NULL);
+    d.job.pairs = (size_t)strtoull(argv[10], NULL, 10);
+    d.job.planted = strtod(argv[11], NULL);
     d.job.dims = (size_t)(argc - FIXED);
     for (size_t i = 0; i < d.job.dims; i++) d.job.shape.dim[i] = strtoll(argv[FIXED + i], NULL, 10);
     if (!d.job.threads || d.job.threads > SM_PIN_MOST || d.job.pairs > SM_DUET_PAIRS_MOST) return 2;

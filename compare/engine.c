@@ -18,6 +18,7 @@ static int run_rounds(const struct sm_engine_request *request, struct sm_copies 
         fprintf(request->words, "changes are judged as built only: %s\n", fixed);
     options.place = request->as_built || fixed ? NULL : sm_copies_place;
     options.place_state = copies;
+    for (int i = 0; i < 3; i++) options.plugin[i] = copies->plugin[i];
     if (request->history) {
         options.launched = launched;
         options.launched_state = request->history;
@@ -31,8 +32,8 @@ static int compare(const struct sm_engine_request *request, struct sm_copies *co
 {
     struct sm_loaded loaded[2] = {{0}, {0}};
     int code = SM_EXIT_REFUSED;
-    if (!sm_kernels_load(&loaded[0], copies->object[0], why, why_bytes) &&
-        !sm_kernels_load(&loaded[1], copies->object[1], why, why_bytes)) {
+    if (!sm_kernels_load(&loaded[0], copies->object[0], copies->plugin[0], why, why_bytes) &&
+        !sm_kernels_load(&loaded[1], copies->object[1], copies->plugin[1], why, why_bytes)) {
         const int made = sm_pairing_make(&outcome->pairing, outcome->arm, loaded, &request->pairing, why, why_bytes);
         code = made > 0                                               ? SM_EXIT_NOTHING
                : made < 0                                             ? SM_EXIT_USAGE

@@ -10,6 +10,7 @@ const char *sm_layout_refusal(const struct sm_arm *arm)
 {
     static int lld = -1; /* 0: it is there */
     const char *const version[] = {"ld.lld", "--version", NULL};
+    if (arm->plugin[0]) return "the code of a plug-in cannot be linked anew";
     if (!arm->archives[0]) return "a shared object alone cannot be linked anew";
     if (lld < 0) lld = sm_command_run(version, NULL, NULL);
     return lld ? "there is no ld.lld, which shuffles sections" : NULL;

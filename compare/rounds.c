@@ -91,10 +91,16 @@ static int place(struct rounds *r, struct sm_duet_job *job)
     return 0;
 }
 
+static const char *plugin_of(const struct sm_rounds_options *o, int i)
+{
+    return o->plugin[i] ? o->plugin[i] : "";
+}
+
 static void launch(struct rounds *r, struct sm_comparison *c)
 {
     const struct sm_rounds_options *o = r->options;
     struct sm_duet_job job = {.object = {r->object[0], r->object[c->control ? 2 : 1]},
+                              .plugin = {plugin_of(o, 0), plugin_of(o, c->control ? 2 : 1)},
                               .family = c->family,
                               .variant = {c->variant[0], c->variant[1]},
                               .shape = c->shape,

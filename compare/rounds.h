@@ -21,6 +21,7 @@ struct sm_rounds_options {
      * this function changes are taken as built. */
     const char *(*place)(void *state, int arm, uint64_t seed);
     void *place_state;
+    const char *plugin[3]; /* added to A, B and the copy of A; NULL or "": none */
     /* Told of each launch that was added to a comparison; NULL: nobody is. */
     void (*launched)(void *state, const struct sm_comparison *c);
     void *launched_state;
