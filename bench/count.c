@@ -35,10 +35,8 @@ static void put_tool(struct sm_record *r, const struct sm_count_tool *tool)
 static void put_counter(struct sm_record *r, const char *name, uint64_t value, bool exact, size_t threads)
 {
     sm_record_add_counter(r, name, (double)value, "1", "callgrind", "usable", NULL, threads > 1 ? "team" : "thread 0");
-    json_t *counters = json_object_get(sm_record_json(r), "counters");
-    json_t *counter = json_array_get(counters, json_array_size(counters) - 1);
-    json_object_set_new(counter, "value", json_integer((json_int_t)value));
-    json_object_set_new(counter, "exact", json_boolean(exact));
+    sm_record_counter_put(r, "value", json_integer((json_int_t)value));
+    sm_record_counter_put(r, "exact", json_boolean(exact));
 }
 
 static void put_counts(struct sm_record *r, const struct sm_counted *counted, size_t threads)

@@ -1,5 +1,4 @@
 /* slotmark doctor: what this machine is, what can be measured on it, and what would make results better. */
-#include <dirent.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,30 +10,17 @@
 #include "output.h"
 #include "progress.h"
 
-static int is_group(const struct dirent *entry)
+/* The groups that are asked for, or all of the counters' folder; what cannot be used is told, the rest goes on. */
+static void probe_counters(struct sm_doctor *d, char *const *names, size_t count)
 {
-    const size_t n = strlen(entry->d_name);
-    return n > 6 && !strcmp(entry->d_name + n - 6, ".group");
-}
-
-static void probe_counters(struct sm_doctor *d)
-{
-    struct dirent **entries = NULL;
-    const int count = scandir(sm_counter_folder(), &entries, is_group, alphasort);
-    if (count < 0) snprintf(d->group_why, sizeof d->group_why, "cannot read the folder '%s'", sm_counter_folder());
-    for (int i = 0; i < count; i++) {
-        char path[1024];
-        struct sm_counter_group group;
-        snprintf(path, sizeof path, "%s/%s", sm_counter_folder(), entries[i]->d_name);
-        if (sm_counter_group_load(path, &group, d->group_why, sizeof d->group_why) == 0 &&
-            d->group_count < SM_DOCTOR_GROUPS) {
-            d->group_names[d->group_count] = strdup(group.name);
-            d->groups[d->group_count] = sm_counters_create(&group, 0);
-            if (d->groups[d->group_count] && d->group_names[d->group_count]) d->group_count++;
-        }
-        free(entries[i]);
-    }
-    free(entries);
+    static char all[] = "all";
+    static struct sm_counter_group groups[SM_COUNTER_GROUPS_MOST];
+    size_t found = 0;
+    for (size_t i = 0; i < (count ? count : 1); i++)
+        sm_counter_groups_add(count ? names[i] : all, groups, SM_COUNTER_GROUPS_MOST, &found, d->group_why,
+                              sizeof d->group_why);
+    for (size_t i = 0; i < found; i++)
+        if ((d->groups[d->group_count] = sm_counters_create(&groups[i], 0))) d->group_count++;
     sm_counters_papi(d->papi, sizeof d->papi);
 }
 
@@ -62,7 +48,7 @@ static int examine(struct sm_doctor *d, FILE *progress_out, char *why, size_t wh
     d->machine = sm_machine_json();
     look_at_clocks(d);
     sm_progress_show(&p, 0.1, "counters: each is given work of a known size");
-    probe_counters(d);
+    probe_counters(d, NULL, 0);
     sm_progress_show(&p, 0.5, "ceilings of one thread");
     int failed = sm_ceilings_measure(&d->one, 1, SM_CEILINGS_QUICK, why, why_bytes);
     sm_progress_show(&p, 0.5 + ceilings_s, "ceilings of all threads");
@@ -73,11 +59,21 @@ static int examine(struct sm_doctor *d, FILE *progress_out, char *why, size_t wh
 
 static void forget(struct sm_doctor *d)
 {
-    for (size_t i = 0; i < d->group_count; i++) {
-        sm_counters_destroy(d->groups[i]);
-        free(d->group_names[i]);
-    }
+    for (size_t i = 0; i < d->group_count; i++) sm_counters_destroy(d->groups[i]);
     json_decref(d->machine);
+}
+
+/* --counters: nothing else. A group that was named and cannot be used is a mistake. */
+static int counters_alone(struct sm_doctor *d, const struct sm_output *output)
+{
+    probe_counters(d, output->rest.operands, output->rest.operand_count);
+    if (*d->group_why) fprintf(stderr, "slotmark doctor: %s\n", d->group_why);
+    if (!d->group_count) return 2;
+    if (output->format == SM_OUTPUT_JSON)
+        sm_doctor_counters_json(d, stdout);
+    else
+        sm_doctor_counters_print(d, output->format == SM_OUTPUT_MARKDOWN, stdout);
+    return *d->group_why ? 2 : 0;
 }
 
 int doctor_main(int argc, char **argv)
@@ -85,20 +81,31 @@ int doctor_main(int argc, char **argv)
     static struct sm_doctor d;
     static const struct sm_output_command command = {
         .name = "doctor",
-        .summary = "Examines this machine: facts, clocks, which counters really count, the ceilings of memory and "
+        .usage = "[OPTION]... [--counters [FILE.group | FOLDER]...]",
+        .summary = "Examines this machine: facts, clocks, which counters really count, the ceilings of memory and\n"
                    "arithmetic, and what would make results better. Takes a few seconds; run it on an idle machine.",
         .example = "slotmark doctor -o md > doctor.md",
+        .flag = "counters",
+        .flag_help = "counters and groups alone: each one's state, why, and what would change it",
+        .operands_most = SM_COUNTER_GROUPS_MOST,
     };
     char why[512];
-    int output, code = 0;
+    struct sm_output output;
+    int code = 0;
     if (!sm_output_parse(&command, argc, argv, &output, &code)) return code;
-    if (examine(&d, stderr, why, sizeof why)) {
+    if (output.flag) {
+        code = counters_alone(&d, &output);
+    } else if (output.rest.operand_count) {
+        fprintf(stderr, "slotmark doctor: '%s' is not expected (a group of counters goes with --counters)\n",
+                output.rest.operands[0]);
+        code = 2;
+    } else if (examine(&d, stderr, why, sizeof why)) {
         fprintf(stderr, "slotmark doctor: %s\n", why);
         code = 2;
-    } else if (output == SM_OUTPUT_JSON) {
+    } else if (output.format == SM_OUTPUT_JSON) {
         sm_doctor_json(&d, stdout);
     } else {
-        sm_doctor_print(&d, output == SM_OUTPUT_MARKDOWN, stdout);
+        sm_doctor_print(&d, output.format == SM_OUTPUT_MARKDOWN, stdout);
     }
     forget(&d);
     return code;

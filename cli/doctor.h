@@ -11,7 +11,7 @@
 #include "counters.h"
 #include "machine.h"
 
-enum { SM_DOCTOR_GROUPS = 16, SM_DOCTOR_ADVICE = 16 };
+enum { SM_DOCTOR_ADVICE = 16 };
 
 struct sm_doctor {
     json_t *machine;
@@ -20,8 +20,7 @@ struct sm_doctor {
     double load;              /* average of the last minute */
     char papi[200];
     size_t group_count;
-    struct sm_counters *groups[SM_DOCTOR_GROUPS];
-    char *group_names[SM_DOCTOR_GROUPS];
+    struct sm_counters *groups[SM_COUNTER_GROUPS_MOST];
     char group_why[512];         /* of a group that cannot be used; empty: none */
     struct sm_ceilings one, all; /* all.count 0: there is one thread only */
 };
@@ -31,5 +30,11 @@ size_t sm_doctor_advice(const struct sm_doctor *d, char advice[][320]);
 
 void sm_doctor_print(const struct sm_doctor *d, bool markdown, FILE *out);
 void sm_doctor_json(const struct sm_doctor *d, FILE *out);
+
+/* Counters and groups: what the machine's page has of them, and a page of their own. */
+void sm_doctor_counter_table(const struct sm_doctor *d, bool markdown, FILE *out);
+json_t *sm_doctor_counter_list(const struct sm_doctor *d);
+void sm_doctor_counters_print(const struct sm_doctor *d, bool markdown, FILE *out);
+void sm_doctor_counters_json(const struct sm_doctor *d, FILE *out);
 
 #endif

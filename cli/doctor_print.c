@@ -104,24 +104,6 @@ static void print_machine(const struct sm_doctor *d, bool markdown, FILE *out)
     sm_table_free(&table);
 }
 
-static void print_counters(const struct sm_doctor *d, bool markdown, FILE *out)
-{
-    struct sm_table table;
-    const char *const columns[] = {"group", "counter", "state", "provider, or why not"};
-    sm_table_init(&table, 4, columns);
-    for (size_t g = 0; g < d->group_count; g++)
-        for (size_t i = 0; i < sm_counters_count(d->groups[g]); i++) {
-            const struct sm_counter *c = sm_counters_at(d->groups[g], i);
-            const char *text = *c->why ? c->why : c->provider;
-            const char *const row[] = {i && !markdown ? "" : d->group_names[g], c->name,
-                                       sm_counter_state_name(c->state), text};
-            sm_table_add(&table, row);
-        }
-    sm_table_print(&table, markdown, out);
-    sm_table_free(&table);
-    fprintf(out, "%s%s\n", markdown ? "\n" : "  ", d->papi);
-}
-
 /* "12.3 G": what the unit column calls B/s or multiply-adds/s; "" for no value. */
 static const char *rate_text(const struct sm_ceiling *c, char *text, size_t bytes)
 {
@@ -193,7 +175,7 @@ void sm_doctor_print(const struct sm_doctor *d, bool markdown, FILE *out)
     heading("Machine", markdown, out);
     print_machine(d, markdown, out);
     heading("Counters, each judged by work of a known size", markdown, out);
-    print_counters(d, markdown, out);
+    sm_doctor_counter_table(d, markdown, out);
     heading("Ceilings, measured just now", markdown, out);
     print_memory(d, all, markdown, out);
     fputc('\n', out);
@@ -234,19 +216,6 @@ static json_t *ceilings_json(const struct sm_ceilings *c)
     return list;
 }
 
-static json_t *counters_json(const struct sm_doctor *d)
-{
-    json_t *list = json_array();
-    for (size_t g = 0; g < d->group_count; g++)
-        for (size_t i = 0; i < sm_counters_count(d->groups[g]); i++) {
-            const struct sm_counter *c = sm_counters_at(d->groups[g], i);
-            json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "group", d->group_names[g], "name",
-                                                  c->name, "unit", c->unit, "state", sm_counter_state_name(c->state),
-                                                  "provider", text_or_null(c->provider), "why", text_or_null(c->why)));
-        }
-    return list;
-}
-
 void sm_doctor_json(const struct sm_doctor *d, FILE *out)
 {
     char advice[SM_DOCTOR_ADVICE][320];
@@ -259,7 +228,7 @@ void sm_doctor_json(const struct sm_doctor *d, FILE *out)
                              sm_build()->version, "timer_cost_ns", number(d->timer.cost_ns), "timer_resolution_ns",
                              number(d->timer.resolution_ns), "core_hz_least", number(d->hz_least), "core_hz_most",
                              number(d->hz_most), "load_average", number(d->load), "papi", d->papi, "counters",
-                             counters_json(d), "ceilings", ceilings, "advice", sentences);
+                             sm_doctor_counter_list(d), "ceilings", ceilings, "advice", sentences);
     json_dumpf(page, out, JSON_INDENT(1));
     fputc('\n', out);
     json_decref(page);

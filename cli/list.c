@@ -162,17 +162,19 @@ int list_main(int argc, char **argv)
 {
     static const struct sm_output_command command = {
         .name = "list",
+        .usage = "[OPTION]...",
         .summary = "Lists the kernel families with their variants, which of them this CPU can run, which one dispatch "
                    "picks, and the model shapes.",
         .example = "SLOTMARK_CPU=avx2 slotmark list",
     };
-    int output, code = 0;
+    struct sm_output output;
+    int code = 0;
     if (!sm_output_parse(&command, argc, argv, &output, &code)) return code;
-    if (output == SM_OUTPUT_JSON) {
+    if (output.format == SM_OUTPUT_JSON) {
         print_json();
         return 0;
     }
-    print_families(output == SM_OUTPUT_MARKDOWN);
-    print_shapes(output == SM_OUTPUT_MARKDOWN);
+    print_families(output.format == SM_OUTPUT_MARKDOWN);
+    print_shapes(output.format == SM_OUTPUT_MARKDOWN);
     return 0;
 }

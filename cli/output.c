@@ -2,25 +2,29 @@
 
 #include <stdio.h>
 
-#include "arguments.h"
-
-bool sm_output_parse(const struct sm_output_command *command, int argc, char **argv, int *output, int *code)
+bool sm_output_parse(const struct sm_output_command *command, int argc, char **argv, struct sm_output *output,
+                     int *code)
 {
-    static const char *const outputs[] = {"text", "md", "json", NULL};
+    static const char *const formats[] = {"text", "md", "json", NULL};
     char why[512];
-    *output = SM_OUTPUT_TEXT;
-    const struct sm_argument options[] = {
-        {"output", 'o', SM_ARGUMENT_CHOICE, output, outputs, "FORMAT", "text (default), md or json"},
+    *output = (struct sm_output){.format = SM_OUTPUT_TEXT};
+    struct sm_argument options[] = {
+        {"output", 'o', SM_ARGUMENT_CHOICE, &output->format, formats, "FORMAT", "text (default), md or json"},
+        SM_ARGUMENTS_END,
         SM_ARGUMENTS_END,
     };
+    if (command->flag)
+        options[1] =
+            (struct sm_argument){command->flag, 0, SM_ARGUMENT_FLAG, &output->flag, NULL, NULL, command->flag_help};
     const struct sm_arguments spec = {
         .command = command->name,
-        .usage = "[OPTION]...",
+        .usage = command->usage,
         .summary = command->summary,
         .options = options,
         .example = command->example,
+        .operands_most = command->operands_most,
     };
-    switch (sm_arguments_parse(&spec, argc, argv, NULL, why, sizeof why)) {
+    switch (sm_arguments_parse(&spec, argc, argv, &output->rest, why, sizeof why)) {
     case SM_ARGUMENTS_HELP:
         sm_arguments_help(&spec, stdout);
         *code = 0;

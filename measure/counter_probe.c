@@ -81,19 +81,19 @@ struct source {
     enum sm_counter_step step;
     const struct sm_counter_def *def;
     int event_set; /* PAPI */
-    int fd;        /* bare */
+    struct sm_counter_bare bare;
 };
 
-static int read_source(const struct source *s, double *value, double *share)
+static int read_source(const struct source *s, struct sm_counter_value *value)
 {
     long long count;
-    *share = 1;
+    *value = (struct sm_counter_value){0};
     switch (s->step) {
-    case SM_COUNTER_BARE: return sm_counter_bare_read(s->fd, value, share);
-    case SM_COUNTER_SOFTWARE: return sm_counter_software_read(s->def->software, value);
+    case SM_COUNTER_BARE: return sm_counter_bare_read(&s->bare, value);
+    case SM_COUNTER_SOFTWARE: return sm_counter_software_read(s->def->software, &value->count);
     default:
         if (PAPI_read(s->event_set, &count) != PAPI_OK) return -1;
-        *value = (double)count;
+        value->count = (double)count;
         return 0;
     }
 }
@@ -109,18 +109,21 @@ static enum sm_counter_state settle(struct sm_counter *c, enum sm_counter_state 
 static enum sm_counter_state judge_once(const struct source *s, const struct sm_stimulus *work, struct sm_counter *c)
 {
     static const uint64_t sizes[] = {1, 2, 8};
-    double count[3], share = 1, wall_ns = 0;
+    double count[3], share = 1, least_share = 1, wall_ns = 0;
     for (int i = 0; i < 3; i++) {
-        double before, after;
-        if (read_source(s, &before, &share)) return settle(c, SM_COUNTER_IMPLAUSIBLE, "it cannot be read");
+        struct sm_counter_value before, after;
+        if (read_source(s, &before)) return settle(c, SM_COUNTER_IMPLAUSIBLE, "it cannot be read");
         const uint64_t start = sm_clock_ns();
         if (work->run(sizes[i] * work->units))
             return settle(c, SM_COUNTER_UNVERIFIED, "the work to judge it by cannot be done here");
         wall_ns = (double)(sm_clock_ns() - start);
-        if (read_source(s, &after, &share)) return settle(c, SM_COUNTER_IMPLAUSIBLE, "it cannot be read");
-        count[i] = after - before;
+        if (read_source(s, &after)) return settle(c, SM_COUNTER_IMPLAUSIBLE, "it cannot be read");
+        count[i] = sm_counter_between(&before, &after, &share);
+        least_share = fmin(least_share, share);
     }
-    if (share <= 0) return settle(c, SM_COUNTER_BUSY, "opened, and never scheduled: somebody else holds the counters");
+    if (least_share <= 0)
+        return settle(c, SM_COUNTER_BUSY, "opened, and never scheduled: somebody else holds the counters");
+    if (isnan(count[0] + count[1] + count[2])) return settle(c, SM_COUNTER_IMPLAUSIBLE, "its count went back");
     if (count[0] == 0 && count[1] == 0 && count[2] == 0)
         return settle(c, SM_COUNTER_ZERO, "opened, and read 0 over work that must count");
     const double units = (double)work->units;
@@ -132,9 +135,9 @@ static enum sm_counter_state judge_once(const struct source *s, const struct sm_
                  work->most);
         return c->state;
     }
-    if (share < 0.999) {
+    if (least_share < SM_COUNTER_WHOLE) {
         settle(c, SM_COUNTER_MULTIPLEXED, "");
-        snprintf(c->why, sizeof c->why, "ran %.0f %% of the time, scaled up", 100 * share);
+        snprintf(c->why, sizeof c->why, "ran %.0f %% of the time, scaled up", 100 * least_share);
         return c->state;
     }
     return settle(c, SM_COUNTER_USABLE, "");
@@ -159,7 +162,9 @@ static void classify(struct sm_counter *c, int error)
     case ENODEV:
     case EOPNOTSUPP:
         settle(c, SM_COUNTER_ABSENT,
-               sm_counters_pmu_visible() ? "no such event on this PMU" : "this machine shows no PMU");
+               c->machine                  ? "the kernel shows no such unit of this machine"
+               : sm_counters_pmu_visible() ? "no such event on this PMU"
+                                           : "this machine shows no PMU");
         return;
     case EACCES:
     case EPERM: settle(c, SM_COUNTER_DENIED, "not permitted; perf_event_paranoid or CAP_PERFMON decides"); return;
@@ -226,14 +231,14 @@ static void probe_papi(const struct sm_counter_def *def, enum sm_counter_step st
 
 static void probe_bare(const struct sm_counter_def *def, struct sm_counter *c)
 {
-    struct source s = {.step = SM_COUNTER_BARE, .def = def, .fd = sm_counter_bare_open(def->bare)};
+    struct source s = {.step = SM_COUNTER_BARE, .def = def};
     snprintf(c->provider, sizeof c->provider, "perf_event_open %s", def->bare);
-    if (s.fd < 0) {
+    if (sm_counter_bare_open(def->bare, &s.bare)) {
         classify(c, errno);
         return;
     }
     judge(&s, c);
-    close(s.fd);
+    sm_counter_bare_close(&s.bare);
 }
 
 static void probe_software(const struct sm_counter_def *def, struct sm_counter *c)
@@ -241,10 +246,13 @@ static void probe_software(const struct sm_counter_def *def, struct sm_counter *
     const struct source s = {.step = SM_COUNTER_SOFTWARE, .def = def};
     double value;
     snprintf(c->provider, sizeof c->provider, "%s", def->software);
-    if (sm_counter_software_read(def->software, &value))
-        settle(c, SM_COUNTER_ABSENT, "not visible here");
-    else
+    errno = 0;
+    if (!sm_counter_software_read(def->software, &value))
         judge(&s, c);
+    else if (errno == EACCES)
+        settle(c, SM_COUNTER_DENIED, "the kernel's file may not be read");
+    else
+        settle(c, SM_COUNTER_ABSENT, "not visible here");
 }
 
 void sm_counter_probe(const struct sm_counter_def *def, unsigned masked, struct sm_counter *found)
@@ -255,6 +263,7 @@ void sm_counter_probe(const struct sm_counter_def *def, unsigned masked, struct 
     for (int step = 0; step < SM_COUNTER_STEPS && found->state > SM_COUNTER_MULTIPLEXED; step++) {
         if (!*names[step] || masked & 1u << step) continue;
         struct sm_counter c = {.name = def->name, .unit = def->unit, .step = (enum sm_counter_step)step};
+        c.machine = sm_counter_of_machine(names[step]);
         if (step == SM_COUNTER_BARE)
             probe_bare(def, &c);
         else if (step == SM_COUNTER_SOFTWARE)

@@ -1,5 +1,6 @@
 #include "counter_step.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "machine_facts.h"
 
 #define CACHE_READ_MISS(cache) ((cache) | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
 
@@ -44,13 +46,20 @@ static const struct event *event_named(const char *name)
     return NULL;
 }
 
-int sm_counter_bare_known(const char *name)
+bool sm_counter_of_machine(const char *name)
 {
-    return event_named(name) ? 0 : -1;
+    return !strncmp(name, "pmu:", 4) || !strncmp(name, "powercap:", 9);
 }
 
-int sm_counter_bare_open(const char *name)
+int sm_counter_bare_known(const char *name)
 {
+    return event_named(name) || (!strncmp(name, "pmu:", 4) && strchr(name, '/')) ? 0 : -1;
+}
+
+int sm_counter_bare_open(const char *name, struct sm_counter_bare *bare)
+{
+    *bare = (struct sm_counter_bare){.scale = 1};
+    if (sm_counter_of_machine(name)) return sm_counter_pmu_open(name, bare);
     const struct event *e = event_named(name);
     if (!e) {
         errno = ENOENT;
@@ -60,16 +69,28 @@ int sm_counter_bare_open(const char *name)
     attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
     attr.exclude_kernel = !e->with_kernel; /* else an unprivileged EACCES hides whether the event exists */
     attr.exclude_hv = 1;
-    return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    bare->fd[0] = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    bare->count = bare->fd[0] >= 0;
+    return bare->count ? 0 : -1;
 }
 
-int sm_counter_bare_read(int fd, double *value, double *share)
+int sm_counter_bare_read(const struct sm_counter_bare *bare, struct sm_counter_value *value)
 {
-    uint64_t got[3]; /* value, time enabled, time running */
-    if (read(fd, got, sizeof got) != sizeof got) return -1;
-    *share = got[1] ? (double)got[2] / (double)got[1] : 0;
-    *value = *share > 0 ? (double)got[0] / *share : 0;
+    *value = (struct sm_counter_value){0};
+    for (int i = 0; i < bare->count; i++) {
+        uint64_t got[3]; /* value, time enabled, time running */
+        if (read(bare->fd[i], got, sizeof got) != sizeof got) return -1;
+        value->count += (double)got[0] * bare->scale;
+        value->enabled += (double)got[1];
+        value->running += (double)got[2];
+    }
     return 0;
+}
+
+void sm_counter_bare_close(struct sm_counter_bare *bare)
+{
+    for (int i = 0; i < bare->count; i++) close(bare->fd[i]);
+    bare->count = 0;
 }
 
 static int read_migrations(double *value)
@@ -86,10 +107,35 @@ static int read_migrations(double *value)
     return result;
 }
 
+/* Joules of all packages since some moment. A wrap gives a negative difference, which is no count. */
+static int read_powercap(double *value)
+{
+    static const char folder[] = "/sys/class/powercap";
+    char path[512], line[64];
+    int found = -1;
+    DIR *d = opendir(folder);
+    *value = 0;
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof path, "%s/%s/name", folder, e->d_name);
+        if (!sm_fact_line(path, line, sizeof line) || strncmp(line, "package", 7)) continue;
+        snprintf(path, sizeof path, "%s/%s/energy_uj", folder, e->d_name);
+        if (!sm_fact_line(path, line, sizeof line)) { /* a part of the machine would be a wrong number */
+            found = -1;
+            break;
+        }
+        *value += 1e-6 * strtod(line, NULL);
+        found = 0;
+    }
+    const int error = errno;
+    if (d) closedir(d);
+    errno = error;
+    return found;
+}
+
 int sm_counter_software_known(const char *name)
 {
-    for (const char *const *known =
-             (const char *const[]){"rusage:faults", "rusage:switches", "proc:migrations", "clock:thread-cpu", NULL};
+    for (const char *const *known = (const char *const[]){"rusage:faults", "rusage:switches", "proc:migrations",
+                                                          "clock:thread-cpu", "powercap:packages", NULL};
          *known; known++)
         if (!strcmp(*known, name)) return 0;
     return -1;
@@ -98,6 +144,7 @@ int sm_counter_software_known(const char *name)
 int sm_counter_software_read(const char *name, double *value)
 {
     struct rusage u;
+    if (!strcmp(name, "powercap:packages")) return read_powercap(value);
     if (!strcmp(name, "proc:migrations")) return read_migrations(value);
     if (!strcmp(name, "clock:thread-cpu")) return *value = (double)sm_clock_thread_cpu_ns(), 0;
     if (getrusage(RUSAGE_THREAD, &u)) return -1;

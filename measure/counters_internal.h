@@ -7,6 +7,7 @@
 struct sm_counters {
     struct sm_counter_group group;
     struct sm_counter found[SM_COUNTERS_MOST];
+    size_t passes;
 };
 
 /* Starts PAPI with thread support, once. 0, or -1 with a sentence. */

@@ -214,6 +214,13 @@ void sm_record_add_counter(struct sm_record *record, const char *name, double va
                         string_or_null(why), "scope", string_or_null(scope)));
 }
 
+void sm_record_counter_put(struct sm_record *record, const char *member, json_t *value)
+{
+    json_t *counters = json_object_get(record->json, "counters");
+    json_t *counter = json_array_get(counters, json_array_size(counters) - 1);
+    if (json_object_set_new(counter, member, value)) fault(record, "no counter to add to, or no memory for", member);
+}
+
 static int make_folders(const char *path, char *why, size_t why_bytes)
 {
     char *copy = strdup(path);

@@ -28,7 +28,8 @@
  *   memory            {"weights_bytes","cache_bytes","arena_bytes","peak_rss_bytes"}, the peak while it was
  *                     measured, loading and packing left out; load_s pack_s seconds
  *   counters          [{"name","value","unit","provider","state","why","scope"}], value null unless the
- *                     state is usable or multiplexed
+ *                     state is usable or multiplexed; then "share" is the part of the time that was counted. scope:
+ *                     "thread 0", "team" or "machine". "derived": true of a metric, whose provider is its formula
  *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],
  *                     "steal_ms","load_average","core_hz_before","core_hz_after","flags":["preempted"]}
  *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
@@ -91,6 +92,9 @@ void sm_record_add_ceiling(struct sm_record *record, const char *name, double va
 /* value is dropped (null) unless state is "usable" or "multiplexed". */
 void sm_record_add_counter(struct sm_record *record, const char *name, double value, const char *unit,
                            const char *provider, const char *state, const char *why, const char *scope);
+
+/* One more member of the counter added last; takes the reference. */
+void sm_record_counter_put(struct sm_record *record, const char *member, json_t *value);
 
 /* The record itself, borrowed, for those who need more than the setters. */
 json_t *sm_record_json(struct sm_record *record);

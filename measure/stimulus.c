@@ -140,6 +140,22 @@ static int run_far(uint64_t units)
     return l3 && l3 <= CHASE_BYTES / 2 ? run_chase(units) : -1;
 }
 
+/* One line of memory a unit, read and written back: a working set that the last level does not hold. */
+static int run_stream(uint64_t units)
+{
+    static volatile char *memory;
+    static size_t lines;
+    const size_t l3 = sm_machine()->l3_bytes, bytes = l3 > CHASE_BYTES / 4 ? 4 * l3 : CHASE_BYTES;
+    if (!l3 || bytes > (size_t)1 << 30) return -1;
+    if (!memory) {
+        memory = pages(bytes);
+        lines = bytes / LINE;
+    }
+    if (!memory) return -1;
+    for (uint64_t i = 0; i < units; i++) memory[i % lines * LINE]++;
+    return 0;
+}
+
 /* One sleep a unit. */
 static int run_sleep(uint64_t units)
 {
@@ -174,6 +190,14 @@ static int run_spin(uint64_t units)
     return 0;
 }
 
+/* A nanosecond of work a unit. */
+static int run_burn(uint64_t units)
+{
+    const uint64_t start = sm_clock_ns();
+    while (sm_clock_ns() - start < units) sm_stimulus_loop(1000);
+    return 0;
+}
+
 static const struct sm_stimulus stimuli[] = {
     {"instructions", run_loop, 100000, 2.97, 3.10}, /* the ends are overheads and interrupts */
     {"cycles", run_loop, 100000, 2.90, 9.0},
@@ -185,6 +209,9 @@ static const struct sm_stimulus stimuli[] = {
     {"sleep", run_sleep, 4, 0.99, 3.0}, /* others may take the CPU as well */
     {"move", run_move, 2, 0.80, 2.0},
     {"spin", run_spin, 1000000, 0.70, 1.50},
+    {"stream", run_stream, 1 << 20, 0.5, 20}, /* others use the memory meanwhile */
+    {"stream-mib", run_stream, 1 << 20, 0.5 * LINE / 0x1p20, 20.0 * LINE / 0x1p20},
+    {"burn", run_burn, 5000000, 1e-10, 1e-6}, /* joules: 0.1 W to 1 kW; told once a millisecond */
 };
 
 const struct sm_stimulus *sm_stimulus_named(const char *name)

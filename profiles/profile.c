@@ -33,7 +33,7 @@ struct run {
         int recipe;
     } * trials;
     size_t trial_count;
-    struct sm_counted *counted[PROFILE_MOST_COUNTERS];
+    struct sm_counted *counted[SM_COUNTER_GROUPS_MOST];
     size_t counted_count;
     char out[4096]; /* the result file, once a case has run */
 };
@@ -295,18 +295,20 @@ static int prepare_tokens(struct run *run, char *why, size_t why_bytes)
 
 static int prepare_counters(struct run *run, char *why, size_t why_bytes)
 {
-    const struct sm_strings *names = &run->options.counters;
-    if (names->count == 1 && !strcmp(names->value[0], "none")) return 0;
-    for (size_t i = 0; i < names->count; i++) {
-        if (run->counted_count == PROFILE_MOST_COUNTERS) {
-            snprintf(why, why_bytes, "--counters takes at most %d groups", PROFILE_MOST_COUNTERS);
-            return -1;
-        }
-        struct sm_counted *counted = sm_counted_create(names->value[i], why, why_bytes);
-        if (!counted) return -1;
-        run->counted[run->counted_count++] = counted;
+    struct sm_counter_group *groups = calloc(SM_COUNTER_GROUPS_MOST, sizeof *groups);
+    size_t count = 0;
+    if (!groups) snprintf(why, why_bytes, "there is no memory for groups of counters");
+    int failed = groups ? sm_counter_groups_named(&run->options.counters, groups, &count, why, why_bytes) : -1;
+    for (size_t i = 0; i < count && !failed; i++) {
+        struct sm_counted *counted = sm_counted_create(&groups[i]);
+        if (counted)
+            run->counted[run->counted_count++] = counted;
+        else
+            failed = -1;
+        if (failed) snprintf(why, why_bytes, "there is no memory for the counters of '%s'", groups[i].name);
     }
-    return 0;
+    free(groups);
+    return failed;
 }
 
 static int collect(void *context, const json_t *record)

@@ -147,7 +147,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
          "static scales (default: results/scales/MODEL-RECIPE.json)"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST",
-         "groups of counters (default core,software; none: no pass)"},
+         "groups or files (default core,software; all; none: no pass)"},
         {"reps", 0, SM_ARGUMENT_INTEGER, &o->reps, NULL, "N", "timed repetitions (default 5)"},
         {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE",
          "prompt tokens as numbers (default: drawn from a seed)"},

@@ -8,7 +8,6 @@
 #include "turns.h"
 
 #define PROFILE_MOST_RECIPES 8
-#define PROFILE_MOST_COUNTERS 8
 
 struct profile_options {
     struct sm_case_options cases;

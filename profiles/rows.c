@@ -199,6 +199,7 @@ static void print_row(const struct row *row, enum sm_rows_format format, int fir
     default:
         json_object_set(o, "samples_ns", json_object_get(row->record, "samples"));
         json_object_set(o, "steps", json_object_get(row->record, "steps"));
+        json_object_set(o, "counters", json_object_get(row->record, "counters"));
         json_object_set(o, "conversions", json_object_get(json_object_get(row->record, "model"), "conversions"));
         json_dumpf(o, out, JSON_COMPACT | JSON_REAL_PRECISION(9));
         if (format == SM_ROWS_JSONL) fputc('\n', out);

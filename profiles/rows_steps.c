@@ -16,11 +16,12 @@ static void print_counters(const json_t *record, FILE *out)
     json_array_foreach(counters, i, c)
     {
         if (json_is_number(json_object_get(c, "value")))
-            fprintf(out, "  %-18s %.6g %s (%s)\n", sm_cell_text(c, "name"), sm_cell_number(c, "value"),
-                    strcmp(sm_cell_text(c, "unit"), "1") ? sm_cell_text(c, "unit") : "", sm_cell_text(c, "provider"));
+            fprintf(out, "  %-22s %.6g%s%s (%s: %s)\n", sm_cell_text(c, "name"), sm_cell_number(c, "value"),
+                    strcmp(sm_cell_text(c, "unit"), "1") ? " " : "",
+                    strcmp(sm_cell_text(c, "unit"), "1") ? sm_cell_text(c, "unit") : "", sm_cell_text(c, "state"),
+                    sm_cell_text(c, "provider"));
         else
-            fprintf(out, "  %-18s      %s: %s\n", sm_cell_text(c, "name"), sm_cell_text(c, "state"),
-                    sm_cell_text(c, "why"));
+            fprintf(out, "  %-22s %s: %s\n", sm_cell_text(c, "name"), sm_cell_text(c, "state"), sm_cell_text(c, "why"));
     }
 }
 

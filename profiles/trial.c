@@ -135,7 +135,9 @@ static struct sm_record *result(const struct sm_trial *t, const struct sm_source
     if (series->token_ns) sm_record_set_numbers(record, "token_ns", series->token_ns, t->reps * t->gen);
     sm_record_set_json(record, "witnesses", sm_witnesses_json(series->witnesses));
     sm_trial_add_steps(record, sm_session_times(s, phase));
-    for (size_t i = 0; i < t->counted_count; i++) sm_counted_record(t->counted[i], phase, record);
+    const double tokens = phase == SM_PHASE_DECODE ? 1 : (double)t->prompt;
+    for (size_t i = 0; i < t->counted_count; i++)
+        sm_counted_record(t->counted[i], phase, tokens, sm_trial_ops(&source->model->shape, phase, t->max_seq), record);
     free(calls);
     return record;
 }
@@ -171,22 +173,23 @@ static int timed_runs(struct sm_session *s, struct sm_trial *t, struct series *p
     return 0;
 }
 
-/* A pass for each group that counts anything here. */
+/* The same work again for each pass of each group. */
 static int count(struct sm_trial *t, const struct sm_weights *weights, struct sm_session_options options, char *why,
                  size_t why_bytes)
 {
     int failed = 0;
     for (size_t i = 0; i < t->counted_count && !failed; i++) {
-        struct sm_session *session = NULL;
-        if (!sm_counted_worthwhile(t->counted[i])) continue;
-        if (sm_counted_reset(t->counted[i], t->threads)) {
+        if (sm_counted_reset(t->counted[i], t->threads, SM_PHASES)) {
             snprintf(why, why_bytes, "there is no memory to count %zu threads", t->threads);
             return -1;
         }
-        options.hooks = sm_counted_hooks(t->counted[i]);
-        failed = sm_session_create(&session, weights, &options, why, why_bytes) ||
-                 one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes);
-        sm_session_destroy(session);
+        for (size_t pass = 0; pass < sm_counted_passes(t->counted[i]) && !failed; pass++) {
+            struct sm_session *session = NULL;
+            options.hooks = sm_counted_hooks(t->counted[i], pass);
+            failed = sm_session_create(&session, weights, &options, why, why_bytes) ||
+                     one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes);
+            sm_session_destroy(session);
+        }
     }
     return failed ? -1 : 0;
 }

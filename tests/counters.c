@@ -1,6 +1,5 @@
-/* Every state of a counter, without hardware: this program's own syscall() stands before the C library's,
- * for PAPI too, and answers perf_event_open for hardware events as each case wants. PAPI keeps what it
- * learnt, so each case is a process of its own. */
+/* Every state of a counter, without hardware: the PMU is played (play_pmu.h). PAPI keeps what it learnt, so each case
+ * is a process of its own. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <math.h>
@@ -13,78 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "counter_formula.h"
+#include "counter_team.h"
 #include "counters.h"
-
-static int refuse_with;        /* errno for hardware events; 0: let them through, or substitute */
-static int substitute = -1;    /* the software event that stands in for hardware events */
-static double count_share = 1; /* of what bare counters count, that they show */
-static double time_share = -1; /* of the time that bare counters claim to have run */
-
-/* The bare call, since the name `syscall` is taken. */
-static long raw(long number, long a, long b, long c, long d, long e)
-{
-    long result;
-#if defined(__x86_64__)
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
-                     : "rcx", "r11", "memory");
-#elif defined(__aarch64__)
-    register long x8 __asm__("x8") = number;
-    register long x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c, x3 __asm__("x3") = d;
-    register long x4 __asm__("x4") = e;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
-    result = x0;
-#endif
-    if (result < 0 && result > -4096) {
-        errno = (int)-result;
-        return -1;
-    }
-    return result;
-}
-
-long syscall(long number, ...)
-{
-    va_list list;
-    va_start(list, number);
-    const long a = va_arg(list, long), b = va_arg(list, long), c = va_arg(list, long);
-    const long d = va_arg(list, long), e = va_arg(list, long);
-    va_end(list);
-    if (number != SYS_perf_event_open) return raw(number, a, b, c, d, e);
-    struct perf_event_attr attr = *(const struct perf_event_attr *)a;
-    const int hardware = attr.type != PERF_TYPE_SOFTWARE;
-    if (hardware && refuse_with) {
-        errno = refuse_with;
-        return -1;
-    }
-    if (hardware && substitute >= 0) {
-        attr.type = PERF_TYPE_SOFTWARE;
-        attr.config = (__u64)substitute;
-        attr.config1 = attr.config2 = 0;
-    }
-    return raw(number, (long)&attr, b, c, d, e);
-}
-
-ssize_t read(int fd, void *buffer, size_t bytes)
-{
-    const ssize_t got = raw(SYS_read, fd, (long)buffer, (long)bytes, 0, 0);
-    if (got != 3 * sizeof(uint64_t)) return got;
-    uint64_t *values = buffer;
-    values[0] = (uint64_t)((double)values[0] * count_share);
-    if (time_share >= 0) {
-        values[0] = (uint64_t)((double)values[0] * time_share);
-        values[2] = (uint64_t)((double)values[1] * time_share);
-    }
-    return got;
-}
+#include "play_pmu.h"
+#include "stimulus.h"
 
 enum {
     PAPI_STEPS = 1 << SM_COUNTER_PRESET | 1 << SM_COUNTER_GENERIC,
@@ -122,10 +60,7 @@ static void expect(unsigned masked, enum sm_counter_state state, enum sm_counter
 static int reset(void **state)
 {
     (void)state;
-    refuse_with = 0;
-    substitute = -1;
-    time_share = -1;
-    count_share = 1;
+    play = (struct play){.substitute = PLAY_REAL, .count_share = 1, .time_share = -1};
     return 0;
 }
 
@@ -141,7 +76,7 @@ static void refusals_are_told_apart(void **state)
                  {ENOSYS, SM_COUNTER_FILTERED},
                  {EMFILE, SM_COUNTER_BUSY}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        refuse_with = cases[i].error;
+        play.refuse_with = cases[i].error;
         expect(BARE_STEP | SOFTWARE_STEP, cases[i].state, SM_COUNTER_PRESET);
         expect(PAPI_STEPS | SOFTWARE_STEP, cases[i].state, SM_COUNTER_BARE);
     }
@@ -150,35 +85,35 @@ static void refusals_are_told_apart(void **state)
 static void opening_is_no_evidence(void **state)
 {
     (void)state;
-    substitute = PERF_COUNT_SW_DUMMY;
+    play.substitute = PERF_COUNT_SW_DUMMY;
     expect(BARE_STEP | SOFTWARE_STEP, SM_COUNTER_ZERO, SM_COUNTER_PRESET);
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_ZERO, SM_COUNTER_BARE);
-    substitute = PERF_COUNT_SW_TASK_CLOCK;
+    play.substitute = PERF_COUNT_SW_TASK_CLOCK;
     expect(BARE_STEP | SOFTWARE_STEP, SM_COUNTER_IMPLAUSIBLE, SM_COUNTER_PRESET);
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_IMPLAUSIBLE, SM_COUNTER_BARE);
-    substitute = PERF_COUNT_SW_PAGE_FAULTS;
-    count_share = 0.5;
+    play.substitute = PERF_COUNT_SW_PAGE_FAULTS;
+    play.count_share = 0.5;
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_IMPLAUSIBLE, SM_COUNTER_BARE);
 }
 
 static void the_right_count_is_usable_and_the_first_step_wins(void **state)
 {
     (void)state;
-    substitute = PERF_COUNT_SW_PAGE_FAULTS;
+    play.substitute = PERF_COUNT_SW_PAGE_FAULTS;
     expect(0, SM_COUNTER_USABLE, SM_COUNTER_PRESET);
     expect(PAPI_STEPS, SM_COUNTER_USABLE, SM_COUNTER_BARE);
     expect(PAPI_STEPS | BARE_STEP, SM_COUNTER_USABLE, SM_COUNTER_SOFTWARE);
-    refuse_with = ENOENT;
+    play.refuse_with = ENOENT;
     expect(0, SM_COUNTER_USABLE, SM_COUNTER_SOFTWARE);
 }
 
 static void time_not_running_is_busy_or_multiplexed(void **state)
 {
     (void)state;
-    substitute = PERF_COUNT_SW_PAGE_FAULTS;
-    time_share = 0;
+    play.substitute = PERF_COUNT_SW_PAGE_FAULTS;
+    play.time_share = 0;
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_BUSY, SM_COUNTER_BARE);
-    time_share = 0.5;
+    play.time_share = 0.5;
     expect(PAPI_STEPS | SOFTWARE_STEP, SM_COUNTER_MULTIPLEXED, SM_COUNTER_BARE);
 }
 
@@ -192,10 +127,10 @@ static void no_name_is_unmapped_and_no_work_is_unverified(void **state)
     assert_int_equal(sm_counters_at(counters, 0)->state, SM_COUNTER_UNMAPPED);
     assert_int_equal(sm_counters_at(counters, 1)->state, SM_COUNTER_UNVERIFIED);
 
-    double values[SM_COUNTERS_MOST];
-    struct sm_counter_thread *t = sm_counters_open(counters);
-    sm_counters_read(t, values);
-    assert_true(isnan(values[0]) && isnan(values[1]));
+    struct sm_counter_reading reading;
+    struct sm_counter_thread *t = sm_counters_open(counters, 0, true);
+    sm_counters_read(t, &reading);
+    assert_true(isnan(reading.at[0].count) && isnan(reading.at[1].count));
     sm_counters_close(t);
     sm_counters_destroy(counters);
 }
@@ -216,17 +151,18 @@ static void count_in_team(unsigned masked, int threads)
         const int t = omp_get_thread_num();
         const size_t bytes = 100 * (size_t)(t + 1) * 4096;
         volatile char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        double before[SM_COUNTERS_MOST], after[SM_COUNTERS_MOST];
-        struct sm_counter_thread *c = sm_counters_open(counters);
+        struct sm_counter_reading before, after;
+        double share;
+        struct sm_counter_thread *c = sm_counters_open(counters, 0, t == 0);
 #pragma omp barrier /* all count at once */
-        sm_counters_read(c, before);
-        sm_counters_read(c, after); /* the reading code itself is in memory now */
-        sm_counters_read(c, before);
+        sm_counters_read(c, &before);
+        sm_counters_read(c, &after); /* the reading code itself is in memory now */
+        sm_counters_read(c, &before);
         touch(p, bytes);
-        sm_counters_read(c, after);
+        sm_counters_read(c, &after);
 #pragma omp barrier
         sm_counters_close(c);
-        counted[t] = after[0] - before[0];
+        counted[t] = sm_counter_between(&before.at[0], &after.at[0], &share);
     }
     for (int t = 0; t < threads; t++)
         if (counted[t] != 100 * (t + 1)) {
@@ -239,7 +175,7 @@ static void count_in_team(unsigned masked, int threads)
 static void each_thread_counts_its_own(void **state)
 {
     (void)state;
-    substitute = PERF_COUNT_SW_PAGE_FAULTS;
+    play.substitute = PERF_COUNT_SW_PAGE_FAULTS;
     static const unsigned masks[] = {0, PAPI_STEPS, PAPI_STEPS | BARE_STEP};
     for (size_t m = 0; m < 3; m++)
         for (int threads = 1; threads <= 4; threads *= 2) {
@@ -258,10 +194,12 @@ static void each_thread_counts_its_own(void **state)
 static void unusable_counters_are_null_in_records(void **state)
 {
     (void)state;
-    refuse_with = ENOENT;
+    play.refuse_with = ENOENT;
     struct sm_counters *counters = sm_counters_create(&group, PAPI_STEPS | SOFTWARE_STEP);
     struct sm_record *record = sm_record_create("bench", "x");
-    sm_counters_record(counters, (const double[]){0}, "thread 0", record);
+    struct sm_counter_team *team = sm_counter_team_create(counters, 1, 1);
+    sm_counter_team_record(team, 0, &(struct sm_counter_work){NAN, NAN}, record);
+    sm_counter_team_destroy(team);
     const json_t *c = json_array_get(json_object_get(sm_record_json(record), "counters"), 0);
     assert_true(json_is_null(json_object_get(c, "value")));
     assert_string_equal(json_string_value(json_object_get(c, "state")), "absent");
@@ -275,8 +213,9 @@ static void groups_load_and_bad_ones_get_a_sentence(void **state)
     (void)state;
     struct sm_counter_group g;
     char why[512], path[512];
-    for (const char *const *name = (const char *const[]){"core", "cache", "branch", "tlb", "software", NULL}; *name;
-         name++) {
+    for (const char *const *name =
+             (const char *const[]){"core", "cache", "branch", "tlb", "software", "memory", "energy", NULL};
+         *name; name++) {
         snprintf(path, sizeof path, "%s/profiles/counters/%s.group", SM_SOURCE_DIR, *name);
         if (sm_counter_group_load(path, &g, why, sizeof why)) fail_msg("%s", why);
         assert_string_equal(g.name, *name);
@@ -290,6 +229,18 @@ static void groups_load_and_bad_ones_get_a_sentence(void **state)
                                       "x 1 - - - - -\nx 1 - - - - -\n",
                                       "name_that_is_much_too_long_to_be_one 1 - - - - -\n",
                                       "# nothing\n",
+                                      "X 1 - - - - -\n",
+                                      "x \x01 - - - - -\n",
+                                      "x 1 - - - pmu:nothing -\n",
+                                      "metric m\n",
+                                      "metric m 1 = x\n",
+                                      "x 1 - - - - -\nmetric x 1 = x\n",
+                                      "x 1 - - - - -\nmetric m 1 = x /\n",
+                                      "x 1 - - - - -\nmetric m 1 = x x\n",
+                                      "x 1 - - - - -\nmetric m 1 = x + 1.2.3\n",
+                                      "x 1 - - - - -\nmetric m 1 = x * 1e999\n",
+                                      "x 1 - - - - -\nmetric m 1 = 0x10 * x\n",
+                                      "x 1 - - - - -\nmetric m 1 = ((((((((((((((((((((x))))))))))))))))))))\n",
                                       "\xff\xfe\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char file[] = "group-XXXXXX";
@@ -304,6 +255,173 @@ static void groups_load_and_bad_ones_get_a_sentence(void **state)
     }
 }
 
+static bool three_names(void *context, const char *name, double *value)
+{
+    (void)context;
+    if (!strcmp(name, "none")) return *value = NAN, true;
+    if (!strcmp(name, "two")) return *value = 2, true;
+    if (!strcmp(name, "zero")) return *value = 0, true;
+    return false;
+}
+
+static void formulas_compute_or_say_what_is_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        double value; /* NAN: none */
+    } good[] = {{"1 + 2 * 3", 7},          {"(1 + two) * 3 - 4 / two", 7},
+                {"8 / two / two", 2},      {"1e3*.5", 500},
+                {"two - 3", -1},           {"two / zero", NAN},
+                {"none * 2", NAN},         {"zero / two", 0},
+                {"((((two))))*1.5E+1", 30}};
+    const char *wrong;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        const double value = sm_formula_value(good[i].text, three_names, NULL, &wrong);
+        if (wrong) fail_msg("%s: %s", good[i].text, wrong);
+        if (isnan(good[i].value) ? !isnan(value) : !(fabs(value - good[i].value) < 1e-12))
+            fail_msg("%s: %g", good[i].text, value);
+    }
+    for (const char *const *bad = (const char *const[]){"", "1 +", "(1", "1)", "three", "* 2", "1 2", "--1", "inf",
+                                                        "1e", "two(3)", "\xff", NULL};
+         *bad; bad++) {
+        assert_true(isnan(sm_formula_value(*bad, three_names, NULL, &wrong)));
+        if (!wrong) fail_msg("'%s' was taken", *bad);
+    }
+}
+
+/* One slot for two hardware counters: two passes rather than sharing, and both whole. */
+static void what_does_not_fit_takes_another_pass(void **state)
+{
+    (void)state;
+    const struct sm_counter_group two = {.name = "two",
+                                         .count = 3,
+                                         .defs = {{"a", "1", "touch", "", "", "hardware:cache-misses", ""},
+                                                  {"b", "1", "touch", "", "", "hardware:branch-misses", ""},
+                                                  {"c", "1", "touch", "", "", "", "rusage:faults"}},
+                                         .metric_count = 1,
+                                         .metrics = {{"ratio", "1", "a / b"}}};
+    for (int slots = 1; slots <= 2; slots++) {
+        play_as("one-slot");
+        play.slots = slots;
+        struct sm_counters *counters = sm_counters_create(&two, 0);
+        assert_int_equal(sm_counters_passes(counters), slots == 1 ? 2 : 1);
+        struct sm_counter_team *team = sm_counter_team_create(counters, 1, 1);
+        char *memory = mmap(NULL, 400 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (size_t pass = 0; pass < sm_counters_passes(counters); pass++) {
+            sm_counter_team_open(team, pass, 0);
+            sm_counter_team_begin(team, 0);
+            touch(memory + pass * 200 * 4096, (size_t)200 * 4096);
+            sm_counter_team_end(team, 0, 0, 2);
+        }
+        munmap(memory, 400 * 4096);
+        struct sm_record *record = sm_record_create("bench", "x");
+        sm_counter_team_record(team, 0, &(struct sm_counter_work){NAN, NAN}, record);
+        const json_t *list = json_object_get(sm_record_json(record), "counters");
+        assert_int_equal(json_array_size(list), 4);
+        for (size_t i = 0; i < 4; i++) {
+            const json_t *c = json_array_get(list, i);
+            const double value = json_number_value(json_object_get(c, "value"));
+            assert_string_equal(json_string_value(json_object_get(c, "state")), "usable");
+            assert_null(json_object_get(c, "share"));
+            if (fabs(value / (i < 3 ? 100 : 1) - 1) > 0.05) fail_msg("counter %zu: %g", i, value); /* and a few more */
+        }
+        sm_record_destroy(record);
+        sm_counter_team_destroy(team);
+        sm_counters_destroy(counters);
+    }
+}
+
+/* A PMU that is taken half of the time: the value is scaled up, and its share is in the record. */
+static void a_share_is_published(void **state)
+{
+    (void)state;
+    play_as("multiplexed");
+    play.substitute = PERF_COUNT_SW_PAGE_FAULTS;
+    struct sm_counters *counters = sm_counters_create(&group, PAPI_STEPS | SOFTWARE_STEP);
+    assert_int_equal(sm_counters_at(counters, 0)->state, SM_COUNTER_MULTIPLEXED);
+    struct sm_counter_team *team = sm_counter_team_create(counters, 1, 1);
+    char *memory = mmap(NULL, 100 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sm_counter_team_open(team, 0, 0);
+    sm_counter_team_begin(team, 0);
+    touch(memory, (size_t)100 * 4096);
+    sm_counter_team_end(team, 0, 0, 1);
+    munmap(memory, 100 * 4096);
+    struct sm_record *record = sm_record_create("bench", "x");
+    sm_counter_team_record(team, 0, &(struct sm_counter_work){NAN, NAN}, record);
+    const json_t *c = json_array_get(json_object_get(sm_record_json(record), "counters"), 0);
+    assert_string_equal(json_string_value(json_object_get(c, "state")), "multiplexed");
+    assert_true(fabs(json_number_value(json_object_get(c, "share")) - 0.5) < 0.01);
+    assert_true(fabs(json_number_value(json_object_get(c, "value")) - 100) < 5);
+    sm_record_destroy(record);
+    sm_counter_team_destroy(team);
+    sm_counters_destroy(counters);
+}
+
+static void write_fact(const char *folder, const char *file, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        mkdir(path, 0777);
+        *slash = '/';
+    }
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+/* Units of the machine as the kernel lists them: two of a kind are added up, formats and scales are heeded. */
+static void units_of_the_machine_are_found_and_added(void **state)
+{
+    (void)state;
+    char folder[] = "units-XXXXXX", unit[160];
+    assert_non_null(mkdtemp(folder));
+    for (int i = 0; i < 2; i++) {
+        snprintf(unit, sizeof unit, "%s/sys/bus/event_source/devices/power_%d", folder, i);
+        write_fact(unit, "type", "41\n");
+        write_fact(unit, "cpumask", "0\n");
+        write_fact(unit, "format/event", "config:0-7,32-35\n");
+        write_fact(unit, "events/energy-pkg", "event=0x102\n");
+        write_fact(unit, "events/energy-pkg.scale", "1e-8\n");
+        write_fact(unit, "events/energy-bad", "event=0x1002,colour=3\n");
+    }
+    play_as("usable");
+    play.sys = folder;
+    struct sm_counter_group energy = {.name = "energy",
+                                      .count = 4,
+                                      .defs = {{"package", "J", "burn", "", "", "pmu:power_*/energy-pkg", ""},
+                                               {"one", "J", "burn", "", "", "pmu:power_1/energy-pkg", ""},
+                                               {"bad", "J", "burn", "", "", "pmu:power_*/energy-bad", ""},
+                                               {"terms", "J", "burn", "", "", "pmu:power_*/event=0x1000", ""}}};
+    struct sm_counters *counters = sm_counters_create(&energy, 0);
+    assert_int_equal(sm_counters_at(counters, 0)->state, SM_COUNTER_USABLE);
+    assert_int_equal(sm_counters_at(counters, 1)->state, SM_COUNTER_USABLE);
+    assert_true(sm_counters_at(counters, 0)->machine);
+    assert_int_equal(sm_counters_at(counters, 2)->state, SM_COUNTER_ABSENT); /* a term that its format lacks */
+    assert_int_equal(sm_counters_at(counters, 3)->state, SM_COUNTER_ABSENT); /* a value wider than its bits */
+    struct sm_counter_thread *t = sm_counters_open(counters, 0, true);
+    struct sm_counter_reading before, after;
+    double share;
+    sm_counters_read(t, &before);
+    sm_stimulus_loop(3000000);
+    sm_counters_read(t, &after);
+    const double both = sm_counter_between(&before.at[0], &after.at[0], &share);
+    const double one = sm_counter_between(&before.at[1], &after.at[1], &share);
+    if (fabs(both / one - 2) > 0.1) fail_msg("two units count %g, one %g", both, one);
+    sm_counters_close(t);
+    t = sm_counters_open(counters, 0, false); /* another thread of the team */
+    sm_counters_read(t, &before);
+    assert_true(isnan(before.at[0].count));
+    sm_counters_close(t);
+    sm_counters_destroy(counters);
+    char remove[256];
+    snprintf(remove, sizeof remove, "rm -r '%s'", folder);
+    assert_int_equal(system(remove), 0);
+}
+
 int main(void)
 {
     /* PAPI 7.0.0 switches itself off on CPUs that its libpfm4 does not know; its path is tested anyway. */
@@ -316,6 +434,10 @@ int main(void)
         cmocka_unit_test_setup(each_thread_counts_its_own, reset),
         cmocka_unit_test_setup(no_name_is_unmapped_and_no_work_is_unverified, reset),
         cmocka_unit_test_setup(unusable_counters_are_null_in_records, reset),
+        cmocka_unit_test_setup(formulas_compute_or_say_what_is_wrong, reset),
+        cmocka_unit_test_setup(what_does_not_fit_takes_another_pass, reset),
+        cmocka_unit_test_setup(a_share_is_published, reset),
+        cmocka_unit_test_setup(units_of_the_machine_are_found_and_added, reset),
         cmocka_unit_test_setup(groups_load_and_bad_ones_get_a_sentence, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
