@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "bench_counters.h"
 #include "bench_table.h"
 #include "cases.h"
 #include "count.h"
@@ -26,6 +27,7 @@ static const char *const kv_names[] = {"f32", "f16", "i8", NULL};
 
 struct options {
     struct sm_sweep_choice choice;
+    struct sm_strings counters;
     struct sm_list max_seq, bucket, rows, head_dim, heads, kv_heads, valid, window, softcap, vocab;
     const char *dims, *sweep, *cleared;
     bool quick, full, count;
@@ -120,6 +122,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"shape-of", 0, SM_ARGUMENT_STRING, &c->shape_of, NULL, "MODEL", "matrices and attention of a model's shape"},
         {"threads", 0, SM_ARGUMENT_LIST, &c->threads, NULL, "LIST", "teams to time (default 1)"},
         {"count", 0, SM_ARGUMENT_FLAG, &o->count, NULL, NULL, "count instructions exactly (callgrind), time nothing"},
+        {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST", "groups or files (default core; all, none)"},
         {"cold", 0, SM_ARGUMENT_FLAG, &c->cold, NULL, NULL, "rotate operands past the last cache"},
         {"quick", 0, SM_ARGUMENT_FLAG, &o->quick, NULL, NULL, "the quick sweep (default), about a minute"},
         {"full", 0, SM_ARGUMENT_FLAG, &o->full, NULL, NULL, "the whole sweep; long: see --dry-run, --budget"},
@@ -145,6 +148,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         .example = "slotmark bench --kv f16 --max-seq 256,1024 --bucket 1,8 -- --benchmark_repetitions=9",
         .passes_on = true};
     struct sm_arguments_rest rest = {0};
+    sm_parse_strings("core", &o->counters, NULL, why, why_bytes);
     switch (sm_arguments_parse(&spec, argc, argv, &rest, why, why_bytes)) {
     case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 1;
     case SM_ARGUMENTS_BAD: return -1;
@@ -230,6 +234,7 @@ static void show(const struct options *o, const struct sm_timed_session *session
     json_decref(by_case);
     FILE *notes = o->format == SM_BENCH_MD ? stdout : stderr;
     sm_bench_table_print(records, (enum sm_bench_format)o->format, stdout);
+    sm_bench_counters_print(records, notes);
     sm_bench_table_notes(records, notes);
     for (size_t t = 1; t <= SM_TEAM_MOST; t++)
         if (session->null_ns[t] > 0)
@@ -248,7 +253,11 @@ static int run_cases(struct options *o, struct sm_cases *cases, char *why, size_
     session.options.min_time = o->min_time;
     session.options.warm_up = o->flags.warm_up > 0 ? o->flags.warm_up : o->min_time / 2;
     session.options.repetitions = (size_t)o->repetitions;
-    if (open_out(o, why, why_bytes)) return 2;
+    if (sm_timed_session_count(&session, &o->counters, why, why_bytes)) return 2;
+    if (open_out(o, why, why_bytes)) {
+        sm_timed_session_end(&session);
+        return 2;
+    }
     snprintf(seed, sizeof seed, "sm_seed=%lld", (long long)o->seed);
     snprintf(cleared, sizeof cleared, "sm_cleared_environment=%s", o->cleared);
     const char *context[18] = {seed, cleared};
@@ -265,6 +274,7 @@ static int run_cases(struct options *o, struct sm_cases *cases, char *why, size_
         if (code != 2) show(o, &session);
     }
     sm_rates_destroy(session.rates);
+    sm_timed_session_end(&session);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_counters.h"
 #include "bench_rows.h"
 
 const char *const sm_bench_formats[] = {"md", "csv", "json", "jsonl", NULL};
@@ -156,7 +157,7 @@ static void print_family(struct sm_row *const *rows, size_t begin, size_t end, F
 static void print_csv(struct sm_row *const *rows, size_t count, FILE *out)
 {
     fprintf(out, "family,group,variant,layout,isa,shape,threads,cache_state,status,median_ns,q25_ns,q75_ns,samples,ops,"
-                 "bytes,ops_per_cycle,bytes_per_s,binding_ceiling,share_of_ceiling,error,error_after,why\n");
+                 "bytes,ops_per_cycle,bytes_per_s,binding_ceiling,share_of_ceiling,error,error_after,why,counters\n");
     for (size_t i = 0; i < count; i++) {
         const json_t *r = rows[i]->record;
         char shape[SM_ROW_SHAPE_BYTES];
@@ -175,8 +176,10 @@ static void print_csv(struct sm_row *const *rows, size_t count, FILE *out)
         for (size_t k = 0; k < 4; k++) fprintf(out, ",%s", number_text(after[k], 3, text, sizeof text));
         fprintf(out, ",%s,%s", sm_row_text(r, "binding_ceiling"), number_text(rows[i]->share, 4, text, sizeof text));
         fprintf(out, ",%s", number_text(sm_row_number(r, "error"), 4, text, sizeof text));
-        fprintf(out, ",%s,\"%s\"\n", number_text(sm_row_number(r, "error_after"), 4, text, sizeof text),
+        fprintf(out, ",%s,\"%s\"", number_text(sm_row_number(r, "error_after"), 4, text, sizeof text),
                 sm_row_text(r, "why"));
+        char counters[1024];
+        fprintf(out, ",%s\n", sm_bench_counters_text(r, counters, sizeof counters));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "counter_team.h"
 #include "instances.h"
 #include "machine.h"
 #include "stats.h"
@@ -118,6 +119,45 @@ static int run_timed(struct sm_timed_session *session, struct timing *t, const c
     return -1;
 }
 
+/* The same calls again under one pass of a group: each worker opens its own counters. -1: fewer threads. */
+static int count_pass(const struct timing *t, struct sm_counter_team *team, size_t pass, size_t calls)
+{
+    int short_of_threads = 0;
+#pragma omp parallel num_threads((int)t->c->threads)
+    {
+        const size_t thread = (size_t)omp_get_thread_num();
+        if ((size_t)omp_get_num_threads() != t->c->threads) {
+#pragma omp atomic write
+            short_of_threads = 1;
+        } else {
+            char unsaid[128];
+            if (t->pinned) sm_pin_self(&t->pin, (int)thread, unsaid, sizeof unsaid);
+            sm_counter_team_open(team, pass, thread);
+#pragma omp barrier
+            sm_counter_team_begin(team, thread);
+            run_calls(t, calls, 0);
+            sm_counter_team_end(team, thread, 0, (double)calls);
+        }
+    }
+    return short_of_threads ? -1 : 0;
+}
+
+static int count_calls(const struct sm_timed_session *session, const struct timing *t, struct sm_record *r)
+{
+    const size_t calls = t->samples && t->calls[t->samples - 1] >= 1 ? (size_t)t->calls[t->samples - 1] : 1;
+    const struct sm_counter_work work = {.tokens = NAN, .ops = t->c->workload->ops(&t->c->shape)};
+    int failed = 0;
+    for (size_t i = 0; i < session->counter_count && !failed; i++) {
+        struct sm_counter_team *team = sm_counter_team_create(session->counters[i], t->c->threads, 1);
+        failed = team ? 0 : -1;
+        for (size_t pass = 0; !failed && pass < sm_counters_passes(session->counters[i]); pass++)
+            failed = count_pass(t, team, pass, calls);
+        if (!failed) sm_counter_team_record(team, 0, &work, r);
+        sm_counter_team_destroy(team);
+    }
+    return failed;
+}
+
 static void null_kernel(const void *args, struct sm_part part)
 {
     (void)part;
@@ -181,6 +221,29 @@ void sm_timed_session_init(struct sm_timed_session *session)
     session->l2_bytes = known(m->l2_bytes);
     session->l3_bytes = known(m->l3_bytes);
     session->memory_bytes = known(m->memory_bytes);
+}
+
+int sm_timed_session_count(struct sm_timed_session *session, const struct sm_strings *names, char *why,
+                           size_t why_bytes)
+{
+    struct sm_counter_group *groups = calloc(SM_COUNTER_GROUPS_MOST, sizeof *groups);
+    size_t count = 0;
+    if (!groups) snprintf(why, why_bytes, "no memory for groups of counters");
+    int failed = groups ? sm_counter_groups_named(names, groups, &count, why, why_bytes) : -1;
+    for (size_t i = 0; i < count && !failed; i++) {
+        session->counters[i] = sm_counters_create(&groups[i], 0);
+        session->counter_count = i + 1;
+        failed = session->counters[i] ? 0 : -1;
+        if (failed) snprintf(why, why_bytes, "no memory for the counters of '%s'", groups[i].name);
+    }
+    free(groups);
+    if (failed) sm_timed_session_end(session);
+    return failed;
+}
+
+void sm_timed_session_end(struct sm_timed_session *session)
+{
+    while (session->counter_count) sm_counters_destroy(session->counters[--session->counter_count]);
 }
 
 void sm_timed_describe(struct sm_record *r, const struct sm_bench_case *c)
@@ -262,6 +325,10 @@ static int measure(struct sm_timed_session *session, const struct sm_bench_case 
     const int wrong_after = check(set, "after", &error, why, why_bytes);
     sm_record_set_number(r, "error_after", error);
     if (wrong_after) return -1;
+    if (count_calls(session, t, r)) {
+        snprintf(why, why_bytes, "no memory or threads to count its calls");
+        return -1;
+    }
     put_samples(r, t);
     put_witnesses(r, t, session->null_ns[c->threads]);
     if (!session->rates) return 0;

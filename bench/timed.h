@@ -6,7 +6,9 @@
 #ifndef SM_TIMED_H
 #define SM_TIMED_H
 
+#include "arguments.h"
 #include "cases.h"
+#include "counters.h"
 #include "gbench.h"
 #include "rates.h"
 #include "sweep.h"
@@ -20,13 +22,21 @@ struct sm_timed_options {
 struct sm_timed_session {
     struct sm_timed_options options;
     struct sm_gbench *gbench;
-    struct sm_rates *rates;                  /* clock and ceilings; NULL: rates are left out */
-    double null_ns[SM_TEAM_MOST + 1];        /* a call of a kernel that does nothing, by team; 0: not measured yet */
+    struct sm_rates *rates;           /* clock and ceilings; NULL: rates are left out */
+    double null_ns[SM_TEAM_MOST + 1]; /* a call of a kernel that does nothing, by team; 0: not measured yet */
+    struct sm_counters *counters[SM_COUNTER_GROUPS_MOST];
+    size_t counter_count;                    /* groups of counters, each with passes of its own after the timing */
     double l2_bytes, l3_bytes, memory_bytes; /* NAN where the machine does not tell */
 };
 
 /* Reads the machine's sizes. The caller sets the rest. */
 void sm_timed_session_init(struct sm_timed_session *session);
+
+/* Probes the groups of counters that names means ("none": no group). -1: why. */
+int sm_timed_session_count(struct sm_timed_session *session, const struct sm_strings *names, char *why,
+                           size_t why_bytes);
+/* Lets go of the counters. */
+void sm_timed_session_end(struct sm_timed_session *session);
 
 /* Measures the harness for teams of `threads`: a kernel that does nothing, through the same loop. */
 int sm_timed_null(struct sm_timed_session *session, size_t threads, char *why, size_t why_bytes);
