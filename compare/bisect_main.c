@@ -1,10 +1,11 @@
-/* slotmark bisect: the commit that changed a kernel, by comparisons and not by single times (comparison: 2.12). */
+/* slotmark bisect: the commit that changed a kernel, by comparisons and not by single times. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "arguments.h"
+#include "bisect.h"
 #include "command.h"
 #include "compare.h"
 #include "engine.h"
@@ -12,16 +13,16 @@
 #define COMMITS_MOST 100000
 
 struct bisection {
-    const char *good, *bad, *glob;
+    const char *good, *bad, *glob, *store;
     int64_t seed, threads;
-    double floor, alpha;
+    double floor;
     bool quiet;
+    struct sm_history *history;
     char (*commits)[48]; /* good first, bad last, along first parents */
     size_t count;
-    size_t comparisons;
+    uint64_t comparisons;
+    int code; /* of the comparison that ended the search */
 };
-
-enum step { STEP_GOOD, STEP_BAD, STEP_UNKNOWN, STEP_UNBUILDABLE, STEP_BROKEN };
 
 static int tell(const char *why, int code)
 {
@@ -60,122 +61,140 @@ static int list_commits(struct bisection *b, char *why, size_t why_bytes)
     return 0;
 }
 
-/* One comparison of the kernel between two commits. 0 and its estimate; else SM_EXIT_*. */
-static int compare(struct bisection *b, const char *base, const char *other, struct sm_comparison *to, char *why,
-                   size_t why_bytes)
+/* The engine's exit code, and the one comparison of its outcome. */
+static int run_engine(struct bisection *b, const char *base, const char *other, double limit, struct sm_comparison *to,
+                      char *why, size_t why_bytes)
 {
     const struct sm_pairing_axis no_axes[] = {{NULL, NULL}};
     const struct sm_engine_request request = {.purpose = "bisect",
-                                              .pairing = {b->glob, no_axes},
+                                              .pairing = {.glob = b->glob, .axes = no_axes},
                                               .rounds = {.seed = (uint64_t)b->seed + b->comparisons++,
-                                                         .tolerance = b->floor,
-                                                         .floor = b->floor,
-                                                         .alpha = b->alpha,
+                                                         .tolerance = expm1(limit),
+                                                         .floor = expm1(limit),
+                                                         .alpha = 0.01,
                                                          .discovery = 1,
                                                          .spending = SM_SPENDING_QUICK,
                                                          .slice_s = 200e-6,
                                                          .pairs = 50,
                                                          .threads = (size_t)b->threads,
                                                          .no_controls = true},
-                                              .as_built = true,
+                                              .anew = true,
+                                              .history = b->history,
                                               .words = b->quiet ? NULL : stderr};
     struct sm_engine_outcome o;
-    const int failed = sm_engine_run(base, other, &request, &o, why, why_bytes);
-    if (failed) return failed;
-    const size_t count = o.pairing.count;
-    const bool interrupted = o.rounds.interrupted;
+    int code = sm_engine_run(base, other, &request, &o, why, why_bytes);
+    if (code) return code;
+    const struct sm_report report = {
+        .command = "bisect", .arm = o.arm, .pairing = &o.pairing, .options = &request.rounds, .result = &o.rounds};
+    if (b->history && sm_history_end(b->history, &report, why, why_bytes)) code = SM_EXIT_USAGE;
     *to = o.pairing.list[0];
+    if (!code && o.pairing.count != 1) {
+        snprintf(why, why_bytes, "--bench %s matches %zu kernels; it must be one, as family/variant", b->glob,
+                 o.pairing.count);
+        code = SM_EXIT_USAGE;
+    }
+    if (o.rounds.interrupted) {
+        snprintf(why, why_bytes, "interrupted");
+        code = SM_EXIT_INTERRUPTED;
+    }
     sm_engine_free(&o);
-    if (interrupted) return SM_EXIT_INTERRUPTED;
-    if (count == 1) return 0;
-    snprintf(why, why_bytes, "--bench %s matches %zu kernels; it must be one, as family/variant", b->glob, count);
-    return SM_EXIT_USAGE;
+    return code;
 }
 
-/* Which side of half the effect a commit is on. A wrong answer is a commit to skip, like one that does not build. */
-static enum step judge(struct bisection *b, size_t at, double effect, char *why, size_t why_bytes)
+/* A wrong answer is a commit to skip, like one that does not build. */
+static enum sm_bisect_answer compare(void *state, size_t base, size_t other, double limit, struct sm_comparison *to,
+                                     char *why, size_t why_bytes)
 {
-    struct sm_comparison c;
-    const int code = compare(b, b->commits[0], b->commits[at], &c, why, why_bytes);
-    if (code == SM_EXIT_FAILED || code == SM_EXIT_REFUSED || code == SM_EXIT_NOTHING) return STEP_UNBUILDABLE;
-    if (code) return STEP_BROKEN;
-    if (c.verdict == SM_VERDICT_IDENTICAL) return STEP_GOOD;
-    if (!c.looks) return STEP_UNBUILDABLE;
-    const double half = effect / 2, low = effect > 0 ? c.estimate.low : -c.estimate.high,
-                 high = effect > 0 ? c.estimate.high : -c.estimate.low, limit = fabs(half);
-    if (!b->quiet)
-        fprintf(stderr, "%.12s  %+.2f %%  [%+.2f, %+.2f]\n", b->commits[at], 100 * expm1(c.estimate.effect),
-                100 * expm1(c.estimate.low), 100 * expm1(c.estimate.high));
-    if (high < limit) return STEP_GOOD;
-    if (low > limit) return STEP_BAD;
-    return c.estimate.effect / half > 1 ? STEP_BAD : STEP_GOOD; /* 40 launches could not tell: the likelier side */
+    struct bisection *b = state;
+    b->code = run_engine(b, b->commits[base], b->commits[other], limit, to, why, why_bytes);
+    if (b->code == SM_EXIT_FAILED || b->code == SM_EXIT_REFUSED || b->code == SM_EXIT_NOTHING)
+        return SM_BISECT_UNUSABLE;
+    return b->code ? SM_BISECT_STOP : SM_BISECT_OK;
 }
 
-/* The first commit that can be judged in [from, to), tried from the middle outwards. to: there is none. */
-static size_t judged_near_middle(struct bisection *b, size_t from, size_t to, double effect, enum step *step, char *why,
-                                 size_t why_bytes)
+static void step(void *state, size_t at, const struct sm_comparison *c, const char *why)
 {
-    const size_t middle = from + (to - from) / 2;
-    for (size_t d = 0; d <= to - from; d++)
-        for (int side = 0; side < (d ? 2 : 1); side++) {
-            const size_t at = side ? middle + d : middle - d;
-            if (at < from || at >= to || (!side && d > middle)) continue;
-            *step = judge(b, at, effect, why, why_bytes);
-            if (*step != STEP_UNBUILDABLE) return at;
-            if (!b->quiet) fprintf(stderr, "%.12s  skipped: %s\n", b->commits[at], why);
-        }
-    return to;
+    const struct bisection *b = state;
+    if (b->quiet) return;
+    if (!c)
+        fprintf(stderr, "%.12s  skipped: %s\n", b->commits[at], why);
+    else if (c->verdict == SM_VERDICT_IDENTICAL)
+        fprintf(stderr, "%.12s  identical\n", b->commits[at]);
+    else
+        fprintf(stderr, "%.12s  %+.2f %%  [%+.2f, %+.2f]\n", b->commits[at], 100 * expm1(c->estimate.effect),
+                100 * expm1(c->estimate.low), 100 * expm1(c->estimate.high));
 }
 
-static int report(struct bisection *b, size_t good, size_t bad, double effect, char *why, size_t why_bytes)
+static void report(const struct bisection *b, const struct sm_bisect_result *r, const struct sm_culprit *c)
 {
-    struct sm_comparison c;
-    if (bad - good > 1)
-        printf("the change is in one of %zu commits that cannot be told apart, from %.12s to %.12s\n", bad - good,
-               b->commits[good + 1], b->commits[bad]);
-    const int code = compare(b, b->commits[good], b->commits[bad], &c, why, why_bytes);
-    if (code) return tell(why, code);
-    const double share = c.verdict == SM_VERDICT_IDENTICAL ? 0 : c.estimate.effect / effect;
-    printf("%s: %+.2f %% from %.12s to %.12s", b->glob, 100 * expm1(share * effect), b->commits[good], b->commits[bad]);
-    printf(", of %+.2f %% in all; %zu comparisons\n", 100 * expm1(effect), b->comparisons);
-    if (share < 0.5) printf("that is less than half: there are several causes\n");
     char line[256];
-    const char *const subject[] = {"git", "log", "-1", "--format=%h %s", b->commits[bad], NULL};
+    if (c->bad - c->good > 1)
+        printf("the change is in one of %zu commits that cannot be told apart, from %.12s to %.12s\n", c->bad - c->good,
+               b->commits[c->good + 1], b->commits[c->bad]);
+    printf("%s: %+.2f %% from %.12s to %.12s, of %+.2f %% in all; %zu comparisons\n", b->glob, 100 * expm1(c->effect),
+           b->commits[c->good], b->commits[c->bad], 100 * expm1(r->effect), r->comparisons);
+    const char *const subject[] = {"git", "log", "-1", "--format=%h %s", b->commits[c->bad], NULL};
     if (!sm_command_line(subject, NULL, line, sizeof line)) printf("first changed by: %s\n", line);
+}
+
+/* When the commit is a merge: the first commit of its branch, and its last, or false. */
+static bool branch_of(const char *merge, char *first, char *last, size_t bytes)
+{
+    char parent[64];
+    snprintf(parent, sizeof parent, "%.48s^1", merge);
+    snprintf(last, bytes, "%.40s^2", merge);
+    const char *const there[] = {"git", "rev-parse", "--verify", "-q", last, NULL};
+    const char *const base[] = {"git", "merge-base", parent, last, NULL};
+    char commit[64];
+    return !sm_command_line(there, NULL, commit, sizeof commit) && !sm_command_line(base, NULL, first, bytes) && *first;
+}
+
+/* One line of commits: what changed it, and what changed it in the branches of those that are merges. */
+static int search(struct bisection *b, bool branch)
+{
+    struct sm_bisect_result r;
+    char why[512], first[48], last[48];
+    if (list_commits(b, why, sizeof why)) return tell(why, SM_EXIT_USAGE);
+    const struct sm_bisect line = {b->count, log1p(b->floor), compare, step, b};
+    if (sm_bisect_search(&line, &r, why, sizeof why)) return tell(why, b->code ? b->code : SM_EXIT_REFUSED);
+    if (!r.count) {
+        snprintf(why, sizeof why, "%s does not differ between %s and %s beyond %g %%", b->glob, b->good, b->bad,
+                 100 * b->floor);
+        if (!branch) return tell(why, SM_EXIT_NOTHING);
+        printf("the branch alone does not show it: %s\n", why); /* it comes from both sides together */
+        return 0;
+    }
+    if (r.count > 1) printf("there are several causes: %zu were found\n", r.count);
+    for (size_t i = 0; i < r.count; i++) {
+        report(b, &r, &r.culprit[i]);
+        if (r.culprit[i].bad - r.culprit[i].good > 1 ||
+            !branch_of(b->commits[r.culprit[i].bad], first, last, sizeof first))
+            continue;
+        printf("which is a merge; its branch from %.12s:\n", first);
+        struct bisection of_branch = *b;
+        of_branch.good = first;
+        of_branch.bad = last;
+        of_branch.commits = NULL;
+        const int code = search(&of_branch, true);
+        free(of_branch.commits);
+        if (code) return code;
+    }
     return 0;
 }
 
 static int bisect(struct bisection *b)
 {
-    struct sm_comparison c;
     char why[512];
-    if (list_commits(b, why, sizeof why)) return tell(why, SM_EXIT_USAGE);
-    const int code = compare(b, b->good, b->bad, &c, why, sizeof why);
-    if (code) return tell(why, code);
-    const double effect = c.estimate.effect, floor = log1p(b->floor);
-    if (c.verdict == SM_VERDICT_IDENTICAL || !c.looks || (c.estimate.low <= floor && c.estimate.high >= -floor)) {
-        snprintf(why, sizeof why, "%s does not differ between %s and %s beyond %g %%", b->glob, b->good, b->bad,
-                 100 * b->floor);
-        return tell(why, SM_EXIT_NOTHING);
-    }
-    if (!b->quiet) fprintf(stderr, "%+.2f %% over %zu commits\n", 100 * expm1(effect), b->count - 1);
-    size_t good = 0, bad = b->count - 1;
-    while (bad - good > 1) {
-        enum step step = STEP_UNKNOWN;
-        const size_t at = judged_near_middle(b, good + 1, bad, effect, &step, why, sizeof why);
-        if (at == bad) break; /* nothing between them can be judged */
-        if (step == STEP_BROKEN) return tell(why, SM_EXIT_USAGE);
-        if (step == STEP_GOOD)
-            good = at;
-        else
-            bad = at;
-    }
-    return report(b, good, bad, effect, why, sizeof why);
+    if (b->store && sm_history_open(&b->history, b->store, why, sizeof why)) return tell(why, SM_EXIT_USAGE);
+    const int code = search(b, false);
+    sm_history_close(b->history);
+    free(b->commits);
+    return code;
 }
 
 int bisect_main(int argc, char **argv)
 {
-    struct bisection b = {.threads = 1, .seed = 1, .alpha = 0.01};
+    struct bisection b = {.threads = 1, .seed = 1};
     double floor_percent = 0.25;
     char why[512];
     struct sm_arguments_rest rest;
@@ -183,6 +202,8 @@ int bisect_main(int argc, char **argv)
         {"bench", 0, SM_ARGUMENT_STRING, &b.glob, NULL, "NAME", "the kernel, as family/variant"},
         {"floor", 0, SM_ARGUMENT_NUMBER, &floor_percent, NULL, "%", "smaller changes are none (default 0.25)"},
         {"threads", 0, SM_ARGUMENT_INTEGER, &b.threads, NULL, "N", "of the team that runs it (default 1)"},
+        {"store", 0, SM_ARGUMENT_STRING, &b.store, NULL, "FILE",
+         "a history: keeps the comparisons, knows renamed kernels"},
         {"seed", 0, SM_ARGUMENT_INTEGER, &b.seed, NULL, "N", "of orders and operands (default 1)"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &b.quiet, NULL, NULL, "no word on each step"},
         SM_ARGUMENTS_END,
@@ -190,8 +211,9 @@ int bisect_main(int argc, char **argv)
     const struct sm_arguments spec = {
         "bisect",
         "[OPTION]... GOOD BAD --bench FAMILY/VARIANT",
-        "Finds the commit on the line of first parents that changed a kernel's time, by comparing each candidate\n"
-        "with GOOD. Commits that do not build or answer wrong are skipped. The checkout is not touched.",
+        "Finds the commits on the line of first parents, and in the branches of merges, that changed a kernel's time,\n"
+        "by comparing each candidate with GOOD. Commits that do not build or answer wrong are skipped. The checkout\n"
+        "is not touched.",
         options,
         "slotmark bisect v1.0 HEAD --bench rmsnorm/avx2",
         2,
@@ -208,7 +230,5 @@ int bisect_main(int argc, char **argv)
     if (!b.glob) return tell("--bench says which kernel", SM_EXIT_USAGE);
     if (!(b.floor > 0 && b.floor < 1)) return tell("--floor must be above 0 and below 100", SM_EXIT_USAGE);
     if (b.threads < 1 || b.threads > 256) return tell("--threads must be 1 to 256", SM_EXIT_USAGE);
-    const int code = bisect(&b);
-    free(b.commits);
-    return code;
+    return bisect(&b);
 }

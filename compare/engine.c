@@ -19,6 +19,7 @@ static int run_rounds(const struct sm_engine_request *request, struct sm_copies 
     options.place = request->as_built || fixed ? NULL : sm_copies_place;
     options.place_state = copies;
     for (int i = 0; i < 3; i++) options.plugin[i] = copies->plugin[i];
+    options.anew = request->anew;
     if (request->history) {
         options.launched = launched;
         options.launched_state = request->history;
@@ -31,10 +32,14 @@ static int compare(const struct sm_engine_request *request, struct sm_copies *co
                    char *why, size_t why_bytes)
 {
     struct sm_loaded loaded[2] = {{0}, {0}};
+    struct sm_aliases aliases = {0};
+    struct sm_pairing_options pairing = request->pairing;
     int code = SM_EXIT_REFUSED;
+    if (request->history && sm_history_aliases(request->history, &aliases, why, why_bytes)) return SM_EXIT_USAGE;
+    pairing.aliases = &aliases;
     if (!sm_kernels_load(&loaded[0], copies->object[0], copies->plugin[0], why, why_bytes) &&
         !sm_kernels_load(&loaded[1], copies->object[1], copies->plugin[1], why, why_bytes)) {
-        const int made = sm_pairing_make(&outcome->pairing, outcome->arm, loaded, &request->pairing, why, why_bytes);
+        const int made = sm_pairing_make(&outcome->pairing, outcome->arm, loaded, &pairing, why, why_bytes);
         code = made > 0                                               ? SM_EXIT_NOTHING
                : made < 0                                             ? SM_EXIT_USAGE
                : run_rounds(request, copies, outcome, why, why_bytes) ? SM_EXIT_USAGE
@@ -42,6 +47,7 @@ static int compare(const struct sm_engine_request *request, struct sm_copies *co
     }
     sm_kernels_unload(&loaded[0]);
     sm_kernels_unload(&loaded[1]);
+    sm_aliases_free(&aliases);
     return code;
 }
 

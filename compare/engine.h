@@ -10,6 +10,7 @@ struct sm_engine_request {
     struct sm_pairing_options pairing;
     struct sm_rounds_options rounds; /* `place` and `launched` are the engine's own */
     bool as_built;                   /* changes are not measured again with the code placed anew */
+    bool anew;                       /* every launch has its code placed anew, where that can be done (rounds.h) */
     struct sm_history *history;      /* or NULL */
     FILE *words;                     /* what is built and why something is not done; or NULL */
 };

@@ -117,13 +117,13 @@ int history_main(int argc, char **argv)
         "merge takes what another history has and this one lacks, and leaves the other as it is.",
         options,
         "slotmark history list --store results/history.sqlite\n"
-        "slotmark history show SESSION\n"
-        "slotmark history check SESSION\n"
-        "slotmark history merge OTHER.sqlite\n"
-        "slotmark history prune --days 365\n"
-        "slotmark history forget SESSION\n"
-        "slotmark history alias rmsnorm/simd rmsnorm/avx2\n"
-        "slotmark history anchor v1.0",
+        "  slotmark history show SESSION\n"
+        "  slotmark history check SESSION\n"
+        "  slotmark history merge OTHER.sqlite\n"
+        "  slotmark history prune --days 365\n"
+        "  slotmark history forget SESSION\n"
+        "  slotmark history alias rmsnorm/simd rmsnorm/avx2\n"
+        "  slotmark history anchor v1.0",
         1,
         64,
         false};

@@ -19,6 +19,7 @@ struct maker {
     const struct sm_loaded *loaded;
     const struct sm_pairing_options *options;
     size_t capacity;
+    bool renamed; /* the pair under way is one kernel, by its new name */
     int failed;
 };
 
@@ -70,10 +71,10 @@ static void add_shapes(struct maker *m, const struct sm_family *f, struct sm_com
         return;
     }
     char what[136];
-    if (strcmp(c->variant[0], c->variant[1]) && c->variant[0][0] && c->variant[1][0])
+    if (strcmp(c->variant[0], c->variant[1]) && c->variant[0][0] && c->variant[1][0] && !m->renamed)
         snprintf(what, sizeof what, "%s..%s", c->variant[0], c->variant[1]);
     else
-        snprintf(what, sizeof what, "%s", c->variant[0][0] ? c->variant[0] : c->variant[1]);
+        snprintf(what, sizeof what, "%s", c->variant[1][0] ? c->variant[1] : c->variant[0]);
     write_id(c, f, what);
     add(m, c);
 }
@@ -100,12 +101,36 @@ static bool runs(const struct sm_loaded *loaded, const struct sm_variant *v)
     return !(v->needs & ~loaded->kernels->cpu_features());
 }
 
+/* The newest name of a variant. */
+static const char *name_now(const struct maker *m, const struct sm_family *f, const struct sm_variant *v, char *name,
+                            size_t bytes)
+{
+    snprintf(name, bytes, "%s/%s", f->name, v->name);
+    return strchr(sm_alias_now(m->options->aliases, name), '/') + 1;
+}
+
+/* Of a variant that the other build's family has not: the one there that was or is called otherwise, and is not in this
+ * build's. NULL: none. */
+static const struct sm_variant *renamed(const struct maker *m, const struct sm_family *f, const struct sm_variant *v,
+                                        const struct sm_family *other)
+{
+    char name[SM_ALIAS_NAME], there[SM_ALIAS_NAME];
+    if (!m->options->aliases || !other || sm_loaded_variant(other, v->name)) return NULL;
+    const char *now = name_now(m, f, v, name, sizeof name);
+    for (size_t i = 0; i < other->variant_count; i++) {
+        const struct sm_variant *u = &other->variants[i];
+        if (!sm_loaded_variant(f, u->name) && !strcmp(name_now(m, f, u, there, sizeof there), now)) return u;
+    }
+    return NULL;
+}
+
 /* The variants of one build's family that the other lacks. */
 static void add_lonely(struct maker *m, const struct sm_family *f, const struct sm_family *other, bool in_b)
 {
     for (size_t i = 0; i < f->variant_count; i++) {
         const struct sm_variant *v = &f->variants[i];
-        if ((other && sm_loaded_variant(other, v->name)) || !wanted(m, f, v->name) || !runs(&m->loaded[in_b], v))
+        if ((other && sm_loaded_variant(other, v->name)) || renamed(m, f, v, other) || !wanted(m, f, v->name) ||
+            !runs(&m->loaded[in_b], v))
             continue;
         add_pair(m, f, in_b ? "" : v->name, in_b ? v->name : "");
     }
@@ -117,6 +142,12 @@ static void add_family(struct maker *m, const struct sm_family *a, const struct 
         const struct sm_variant *v = &b->variants[i], *other = sm_loaded_variant(a, v->name);
         if (other && wanted(m, b, v->name) && runs(&m->loaded[0], other) && runs(&m->loaded[1], v))
             add_pair(m, b, v->name, v->name);
+        const struct sm_variant *old = renamed(m, b, v, a);
+        m->renamed = true;
+        if (old && (wanted(m, b, v->name) || wanted(m, b, old->name)) && runs(&m->loaded[0], old) &&
+            runs(&m->loaded[1], v))
+            add_pair(m, b, old->name, v->name);
+        m->renamed = false;
     }
     add_lonely(m, a, b, false);
     add_lonely(m, b, a, true);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "alias.h"
 #include "arguments.h"
 #include "arm.h"
 #include "kernels_load.h"
@@ -66,6 +67,7 @@ struct sm_pairing_axis {
 struct sm_pairing_options {
     const char *glob;                   /* of "family/variant"; NULL: all but the references */
     const struct sm_pairing_axis *axes; /* ended by a name that is NULL; lists that are empty leave the standard */
+    const struct sm_aliases *aliases;   /* variants that were renamed are pairs, under their new name; or NULL */
 };
 
 struct sm_pairing {

@@ -180,7 +180,10 @@ int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const
         return -1;
     }
     stop = 0;
-    for (size_t i = 0; i < pairing->count; i++) pairing->list[i].ordinal = i;
+    for (size_t i = 0; i < pairing->count; i++) {
+        pairing->list[i].ordinal = i;
+        pairing->list[i].randomised = options->anew && options->place && !pairing->list[i].control;
+    }
     result->compared = r.compared;
     sigaction(SIGINT, &act, &was_int);
     sigaction(SIGTERM, &act, &was_term);

@@ -22,6 +22,7 @@ struct sm_rounds_options {
     const char *(*place)(void *state, int arm, uint64_t seed);
     void *place_state;
     const char *plugin[3]; /* added to A, B and the copy of A; NULL or "": none */
+    bool anew; /* every launch is placed anew, from the first on: where changes as built would mislead a search */
     /* Told of each launch that was added to a comparison; NULL: nobody is. */
     void (*launched)(void *state, const struct sm_comparison *c);
     void *launched_state;

@@ -142,21 +142,32 @@ static size_t chain(const char *anchor, struct sm_history_point *p, size_t n)
     return kept;
 }
 
+size_t sm_trend_nominate(const double *z, size_t n, struct sm_trend_change *changes, size_t most)
+{
+    size_t cuts[CHANGES_MOST];
+    size_t count = sm_change_points(z, n, 1, cuts, CHANGES_MOST);
+    if (count == (size_t)-1) return count;
+    if (count > CHANGES_MOST) count = CHANGES_MOST;
+    for (size_t k = 0; k < count && k < most; k++) {
+        const size_t begin = k ? cuts[k - 1] : 0, end = k + 1 < count ? cuts[k + 1] : n;
+        changes[k] = (struct sm_trend_change){
+            .first = cuts[k],
+            .before = cuts[k] - begin > SM_TREND_MARGIN ? cuts[k] - SM_TREND_MARGIN : begin,
+            .after = end - cuts[k] > SM_TREND_MARGIN - 1 ? cuts[k] + SM_TREND_MARGIN - 1 : end - 1,
+            .step = sm_level(z, cuts[k], end) - sm_level(z, begin, cuts[k])};
+    }
+    return count < most ? count : most;
+}
+
 static int find_changes(struct sm_trend_series *s)
 {
-    size_t cuts[CHANGES_MOST], count;
     double *z = malloc((s->count + 1) * sizeof *z);
-    if (!z) return -1;
-    for (size_t i = 0; i < s->count; i++) z[i] = s->points[i].effect;
-    count = sm_change_points(z, s->count, 1, cuts, CHANGES_MOST);
+    s->changes = calloc(CHANGES_MOST, sizeof *s->changes);
+    for (size_t i = 0; z && i < s->count; i++) z[i] = s->points[i].effect;
+    const size_t count = z && s->changes ? sm_trend_nominate(z, s->count, s->changes, CHANGES_MOST) : (size_t)-1;
     free(z);
     if (count == (size_t)-1) return -1;
-    if (count > CHANGES_MOST) count = CHANGES_MOST;
-    s->changes = calloc(count + 1, sizeof *s->changes);
-    if (!s->changes) return -1;
-    for (size_t k = 0; k < count; k++) s->changes[k].first = cuts[k];
     s->change_count = count;
-    for (size_t k = 0; k < count; k++) s->changes[k].step = sm_trend_level(s, k + 1) - sm_trend_level(s, k);
     return 0;
 }
 
@@ -178,7 +189,7 @@ static int find_proofs(struct sm_trend *t, struct sm_history *h, char *why, size
         for (size_t k = 0; k < t->series[i].change_count; k++) {
             const struct sm_trend_series *s = &t->series[i];
             struct sm_trend_change *c = &s->changes[k];
-            const int found = sm_history_proof(h, s->kernel, s->points[c->first - 1].build, s->points[c->first].build,
+            const int found = sm_history_proof(h, s->kernel, s->points[c->before].build, s->points[c->after].build,
                                                &c->proof, why, why_bytes);
             if (found < 0) return -1;
             if (found) c->state = sm_trend_judge(c->step, c->proof.verdict);

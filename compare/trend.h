@@ -13,7 +13,8 @@
  *                            "change_percent":..., "low_percent":..., "high_percent":..., "launches":8}],
  *                 "levels":[{"first":0, "last":19, "level_percent":0.02}],   indices of points, from 0
  *                 "changes":[{"first":20,                  the first point of the new level
- *                             "before":"1c5d2aa", "after":"8be1f03", "step_percent":2.1,
+ *                             "step_percent":2.1,
+ *                             "before":"1c5d2aa", "after":"8be1f03",   what is compared: builds on either side of it
  *                             "state":"candidate"|"confirmed"|"rejected"|"undecided",
  *                             "confirmation":null | {"session":..., "verdict":"slower", "change_percent":...,
  *                                                    "low_percent":..., "high_percent":...}}]}],
@@ -28,9 +29,13 @@
 
 #include "history.h"
 
+/* Where a small step is nominated may be off by one or two points, and a comparison across the wrong pair finds
+ * nothing: it is made from a little before to a little after. bisect then says which commit it was. */
+#define SM_TREND_MARGIN 3
+
 enum sm_trend_state {
     SM_TREND_CANDIDATE, /* nominated by the history, not compared */
-    SM_TREND_CONFIRMED, /* a comparison of the builds before and after proves a change of that sign */
+    SM_TREND_CONFIRMED, /* a comparison of builds before and after it proves a change of that sign */
     SM_TREND_REJECTED,  /* it proves none, or one of the other sign */
     SM_TREND_UNDECIDED, /* it could not tell */
     SM_TREND_STATES
@@ -38,8 +43,9 @@ enum sm_trend_state {
 const char *sm_trend_word(enum sm_trend_state state);
 
 struct sm_trend_change {
-    size_t first; /* index of the first point of the new level */
-    double step;  /* ln */
+    size_t first;         /* index of the first point of the new level */
+    size_t before, after; /* points whose builds are compared: SM_TREND_MARGIN on either side, within the two levels */
+    double step;          /* ln */
     enum sm_trend_state state;
     struct sm_history_proof proof; /* when it was compared */
 };
@@ -61,6 +67,10 @@ struct sm_trend {
     size_t count;
     struct sm_history_point *points; /* all of them, in the order of the series */
 };
+
+/* The steps that a series of ln values shows by itself, first, before, after and step; no more than `most`. (size_t)-1:
+ * no memory, or more than SM_SERIES_MOST values. */
+size_t sm_trend_nominate(const double *z, size_t n, struct sm_trend_change *changes, size_t most);
 
 /* The series of kernels that match the glob (NULL: all). 0, or -1 and a sentence. Free it either way. */
 int sm_trend_read(struct sm_trend *trend, struct sm_history *history, const char *anchor, const char *glob,

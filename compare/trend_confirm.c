@@ -44,6 +44,7 @@ static int compare(struct sm_history *h, const struct sm_trend_series *s, const 
                                                          .pairs = 50,
                                                          .threads = (size_t)s->threads,
                                                          .progress = how->words},
+                                              .anew = true,
                                               .history = h,
                                               .words = how->words};
     const int failed = sm_engine_run(before, after, &request, &o, why, why_bytes);
@@ -66,7 +67,7 @@ int sm_trend_confirm(struct sm_trend *t, struct sm_history *h, const struct sm_t
             struct sm_trend_change *c = &s->changes[k];
             struct sm_list *value = malloc(SM_MAX_DIMS * sizeof *value);
             struct sm_pairing_axis axes[SM_MAX_DIMS + 1];
-            const char *before = s->points[c->first - 1].build, *after = s->points[c->first].build;
+            const char *before = s->points[c->before].build, *after = s->points[c->after].build;
             char text[200];
             if (!value || c->state != SM_TREND_CANDIDATE || (c->step < t->least && c->step > -t->least)) {
                 free(value);

@@ -30,9 +30,10 @@ static int bench_length(const char *kernel)
 
 static void print_change(const struct sm_trend_series *s, const struct sm_trend_change *c, FILE *out)
 {
-    const char *before = s->points[c->first - 1].build, *after = s->points[c->first].build;
+    const char *before = s->points[c->before].build, *after = s->points[c->after].build;
     const int length = bench_length(s->kernel);
-    fprintf(out, "    %s: %+.2f %% from %s to %s\n", sm_trend_word(c->state), 100 * expm1(c->step), before, after);
+    fprintf(out, "    %s: %+.2f %% at %s or near it, from %s to %s\n", sm_trend_word(c->state), 100 * expm1(c->step),
+            s->points[c->first].build, before, after);
     if (c->state == SM_TREND_CANDIDATE) {
         fprintf(out, "        confirm: slotmark compare %s %s --bench '%.*s', or trend --confirm\n", before, after,
                 length, s->kernel);
@@ -106,11 +107,11 @@ static json_t *series_json(const struct sm_trend_series *s)
     }
     for (size_t k = 0; k < s->change_count; k++) {
         const struct sm_trend_change *c = &s->changes[k];
-        json_array_append_new(changes, json_pack("{s:I, s:s, s:s, s:o, s:s, s:o}", "first", (json_int_t)c->first,
-                                                 "before", s->points[c->first - 1].build, "after",
-                                                 s->points[c->first].build, "step_percent", percent(c->step), "state",
-                                                 sm_trend_word(c->state), "confirmation",
-                                                 c->state == SM_TREND_CANDIDATE ? json_null() : proof_json(&c->proof)));
+        json_array_append_new(changes,
+                              json_pack("{s:I, s:s, s:s, s:o, s:s, s:o}", "first", (json_int_t)c->first, "before",
+                                        s->points[c->before].build, "after", s->points[c->after].build, "step_percent",
+                                        percent(c->step), "state", sm_trend_word(c->state), "confirmation",
+                                        c->state == SM_TREND_CANDIDATE ? json_null() : proof_json(&c->proof)));
     }
     return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "kernel", s->kernel, "threads", s->threads, "now_percent",
                      percent(sm_trend_level(s, s->change_count)), "points", points, "levels", levels, "changes",

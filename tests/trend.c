@@ -142,14 +142,14 @@ static void comparisons_confirm_or_reject(void **state)
     struct sm_history *h = history_of_builds();
     assert_int_equal(sm_history_alias(h, "f/plain", "f/renamed", why, sizeof why), 0);
     assert_int_equal(state_now(h), SM_TREND_CANDIDATE);
-    keep(h, "confirm", "build19", "build20", "f/renamed/n=4", 0);
+    keep(h, "confirm", "build17", "build22", "f/renamed/n=4", 0);
     assert_int_equal(state_now(h), SM_TREND_REJECTED);
-    keep(h, "confirm", "build19", "build20", "f/renamed/n=4", -0.02);
+    keep(h, "confirm", "build17", "build22", "f/renamed/n=4", -0.02);
     assert_int_equal(state_now(h), SM_TREND_REJECTED);
     keep(h, "confirm", "build18", "build19", "f/renamed/n=4", 0.02); /* of another pair of builds */
-    keep(h, "confirm", "build19", "build20", "f/other/n=4", 0.02);   /* of another kernel */
+    keep(h, "confirm", "build17", "build22", "f/other/n=4", 0.02);   /* of another kernel */
     assert_int_equal(state_now(h), SM_TREND_REJECTED);
-    keep(h, "confirm", "build19", "build20", "f/renamed/n=4", 0.02);
+    keep(h, "confirm", "build17", "build22", "f/renamed/n=4", 0.02);
     assert_int_equal(state_now(h), SM_TREND_CONFIRMED);
     assert_int_equal(sm_trend_judge(0.01, "inconclusive"), SM_TREND_UNDECIDED);
     assert_int_equal(sm_trend_judge(-0.01, "faster<delta"), SM_TREND_CONFIRMED);
@@ -172,7 +172,7 @@ static void the_json_holds_it_all(void **state)
     struct sm_trend t;
     struct sm_history *h = history_of_builds();
     assert_int_equal(sm_history_alias(h, "f/plain", "f/renamed", why, sizeof why), 0);
-    keep(h, "confirm", "build19", "build20", "f/renamed/n=4", 0.02);
+    keep(h, "confirm", "build17", "build22", "f/renamed/n=4", 0.02);
     read_trend(&t, h, "old", NULL);
     FILE *out = open_memstream(&text, &bytes);
     assert_int_equal(sm_trend_json(&t, h, NULL, out, why, sizeof why), 0);
@@ -203,7 +203,7 @@ static void the_json_holds_it_all(void **state)
     sm_trend_text(&t, true, out);
     fclose(out);
     assert_non_null(strstr(text, "confirmed: +"));
-    assert_non_null(strstr(text, "slotmark bisect build19 build20 --bench 'f/renamed'"));
+    assert_non_null(strstr(text, "slotmark bisect build17 build22 --bench 'f/renamed'"));
     assert_null(strstr(text, "f/other"));
     free(text);
     sm_trend_free(&t);
