@@ -16,6 +16,7 @@
 #include <stdalign.h>
 
 #include "matmul_tile.h"
+#include "matmul_walk.h"
 
 #define ROWS 12
 #define STEP 16 /* blocks; a vector of floats */
@@ -118,27 +119,36 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
     }
 }
 
+static inline __attribute__((always_inline)) void tile_any_rows(const ARGS *a, const uint8_t *tile, size_t r, size_t o,
+                                                                size_t quant_bytes, int has_offset, size_t rows)
+{
+    switch (rows) {
+    case 1: tile_rows(a, tile, r, o, quant_bytes, has_offset, 1); break;
+    case 2: tile_rows(a, tile, r, o, quant_bytes, has_offset, 2); break;
+    case 3: tile_rows(a, tile, r, o, quant_bytes, has_offset, 3); break;
+    case 4: tile_rows(a, tile, r, o, quant_bytes, has_offset, 4); break;
+    case 5: tile_rows(a, tile, r, o, quant_bytes, has_offset, 5); break;
+    case 6: tile_rows(a, tile, r, o, quant_bytes, has_offset, 6); break;
+    case 7: tile_rows(a, tile, r, o, quant_bytes, has_offset, 7); break;
+    case 8: tile_rows(a, tile, r, o, quant_bytes, has_offset, 8); break;
+    case 9: tile_rows(a, tile, r, o, quant_bytes, has_offset, 9); break;
+    case 10: tile_rows(a, tile, r, o, quant_bytes, has_offset, 10); break;
+    case 11: tile_rows(a, tile, r, o, quant_bytes, has_offset, 11); break;
+    default: tile_rows(a, tile, r, o, quant_bytes, has_offset, ROWS); break;
+    }
+}
+
 static inline __attribute__((always_inline)) void matmul_tiles(const ARGS *a, struct sm_part part, size_t quant_bytes,
                                                                int has_offset)
 {
     const size_t tile_bytes = sm_tile_bytes(a->in, quant_bytes, has_offset);
-    for (size_t o = part.col_begin; o < part.col_end; o += SM_TILE) {
-        const uint8_t *tile = (const uint8_t *)a->w + o / SM_TILE * tile_bytes;
-        size_t r = part.row_begin;
-        for (; r + ROWS <= part.row_end; r += ROWS) tile_rows(a, tile, r, o, quant_bytes, has_offset, ROWS);
-        switch (part.row_end - r) {
-        case 1: tile_rows(a, tile, r, o, quant_bytes, has_offset, 1); break;
-        case 2: tile_rows(a, tile, r, o, quant_bytes, has_offset, 2); break;
-        case 3: tile_rows(a, tile, r, o, quant_bytes, has_offset, 3); break;
-        case 4: tile_rows(a, tile, r, o, quant_bytes, has_offset, 4); break;
-        case 5: tile_rows(a, tile, r, o, quant_bytes, has_offset, 5); break;
-        case 6: tile_rows(a, tile, r, o, quant_bytes, has_offset, 6); break;
-        case 7: tile_rows(a, tile, r, o, quant_bytes, has_offset, 7); break;
-        case 8: tile_rows(a, tile, r, o, quant_bytes, has_offset, 8); break;
-        case 9: tile_rows(a, tile, r, o, quant_bytes, has_offset, 9); break;
-        case 10: tile_rows(a, tile, r, o, quant_bytes, has_offset, 10); break;
-        case 11: tile_rows(a, tile, r, o, quant_bytes, has_offset, 11); break;
-        default: break;
+    const struct sm_walk walk = sm_walk(part, ROWS, SM_TILE, tile_bytes);
+    for (size_t begin = part.col_begin, end; begin < part.col_end; begin = end) {
+        end = sm_walk_columns_end(&walk, begin);
+        for (size_t i = 0; i < walk.row_blocks; i++) {
+            const size_t r = sm_walk_row(&walk, i), rows = sm_walk_row(&walk, i + 1) - r;
+            for (size_t o = begin; o < end; o += SM_TILE)
+                tile_any_rows(a, (const uint8_t *)a->w + o / SM_TILE * tile_bytes, r, o, quant_bytes, has_offset, rows);
         }
     }
 }

@@ -20,6 +20,7 @@
 
 #include "in_order.h"
 #include "matmul_channel_store_body.h"
+#include "matmul_walk.h"
 
 #define UNITS 4
 #define STEP 8 /* inputs */
@@ -86,36 +87,44 @@ static inline __attribute__((always_inline)) void units_rows(const ARGS *a, size
     EACH_UNIT(u) EACH_ROW(k) store_lanes(a, r + k, o + u * LANES, wide[u][k], 0);
 }
 
+static inline __attribute__((always_inline)) void units_any_rows(const ARGS *a, size_t r, size_t o, size_t rows)
+{
+    if (ROWS > 4) {
+        switch (rows) {
+        case 5: units_rows(a, r, o, 2, 5); return;
+        case 6: units_rows(a, r, o, 2, 6); return;
+        case 7: units_rows(a, r, o, 2, 7); return;
+        case 8: units_rows(a, r, o, 2, 8); return;
+        default: break;
+        }
+    }
+    switch (rows) {
+    case 1: units_rows(a, r, o, 2, 1); break;
+    case 2: units_rows(a, r, o, 2, 2); break;
+    case 3: units_rows(a, r, o, 2, 3); break;
+    default: units_rows(a, r, o, 2, 4); break;
+    }
+}
+
 /* Few rows take four vectors at once, so that there are sums enough to hide how long each addition takes. */
 static inline __attribute__((always_inline)) void matmul(const ARGS *a, struct sm_part part)
 {
     const size_t all = part.row_end - part.row_begin;
-    for (size_t o = part.col_begin, units; o < part.col_end; o += units * LANES) {
-        size_t r = part.row_begin;
-        units = all <= 2 && o + 4 * LANES <= part.col_end ? 4 : 2;
-        if (units == 4) {
+    size_t first = part.col_begin;
+    if (all <= 2)
+        for (; first + 4 * LANES <= part.col_end; first += 4 * LANES) {
             if (all == 1)
-                units_rows(a, r, o, 4, 1);
+                units_rows(a, part.row_begin, first, 4, 1);
             else
-                units_rows(a, r, o, 4, 2);
-            continue;
+                units_rows(a, part.row_begin, first, 4, 2);
         }
-        for (; r + ROWS <= part.row_end; r += ROWS) units_rows(a, r, o, 2, ROWS);
-        const size_t left = part.row_end - r;
-        if (ROWS > 4) {
-            switch (left) {
-            case 4: units_rows(a, r, o, 2, 4); break;
-            case 5: units_rows(a, r, o, 2, 5); break;
-            case 6: units_rows(a, r, o, 2, 6); break;
-            case 7: units_rows(a, r, o, 2, 7); break;
-            default: break;
-            }
-        }
-        switch (left) {
-        case 1: units_rows(a, r, o, 2, 1); break;
-        case 2: units_rows(a, r, o, 2, 2); break;
-        case 3: units_rows(a, r, o, 2, 3); break;
-        default: break;
+    const size_t tile_bytes = sm_channel_tile_bytes(a->in, BITS);
+    const struct sm_walk walk = sm_walk(part, ROWS, 2 * SM_CHANNELS, 2 * tile_bytes);
+    for (size_t begin = first, end; begin < part.col_end; begin = end) {
+        end = sm_walk_columns_end(&walk, begin);
+        for (size_t i = 0; i < walk.row_blocks; i++) {
+            const size_t r = sm_walk_row(&walk, i), rows = sm_walk_row(&walk, i + 1) - r;
+            for (size_t o = begin; o < end; o += 2 * LANES) units_any_rows(a, r, o, rows);
         }
     }
 }

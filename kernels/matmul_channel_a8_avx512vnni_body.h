@@ -9,6 +9,7 @@
 
 #define LANES 16
 #include "matmul_channel_store_body.h"
+#include "matmul_walk.h"
 
 #define ROWS 8
 #define TILES 4
@@ -70,30 +71,39 @@ static inline __attribute__((always_inline)) void tiles_rows(const ARGS *a, size
     }
 }
 
+static inline __attribute__((always_inline)) void tiles_any_rows(const ARGS *a, size_t r, size_t o, size_t rows)
+{
+    switch (rows) {
+    case 1: tiles_rows(a, r, o, 2, 1); break;
+    case 2: tiles_rows(a, r, o, 2, 2); break;
+    case 3: tiles_rows(a, r, o, 2, 3); break;
+    case 4: tiles_rows(a, r, o, 2, 4); break;
+    case 5: tiles_rows(a, r, o, 2, 5); break;
+    case 6: tiles_rows(a, r, o, 2, 6); break;
+    case 7: tiles_rows(a, r, o, 2, 7); break;
+    case 8: tiles_rows(a, r, o, 2, 8); break;
+    default: tiles_rows(a, r, o, 2, ROWS); break;
+    }
+}
+
 /* Few rows take four tiles at once, so that there are sums enough to hide how long each addition takes. */
 static inline __attribute__((always_inline)) void matmul(const ARGS *a, struct sm_part part)
 {
     const size_t all = part.row_end - part.row_begin;
-    for (size_t o = part.col_begin, tiles; o < part.col_end; o += tiles * LANES) {
-        size_t r = part.row_begin;
-        tiles = all <= 2 && o + 4 * LANES <= part.col_end ? 4 : 2;
-        if (tiles == 4) {
+    size_t first = part.col_begin;
+    if (all <= 2)
+        for (; first + 4 * LANES <= part.col_end; first += 4 * LANES) {
             if (all == 1)
-                tiles_rows(a, r, o, 4, 1);
+                tiles_rows(a, part.row_begin, first, 4, 1);
             else
-                tiles_rows(a, r, o, 4, 2);
-            continue;
+                tiles_rows(a, part.row_begin, first, 4, 2);
         }
-        for (; r + ROWS <= part.row_end; r += ROWS) tiles_rows(a, r, o, 2, ROWS);
-        switch (part.row_end - r) {
-        case 1: tiles_rows(a, r, o, 2, 1); break;
-        case 2: tiles_rows(a, r, o, 2, 2); break;
-        case 3: tiles_rows(a, r, o, 2, 3); break;
-        case 4: tiles_rows(a, r, o, 2, 4); break;
-        case 5: tiles_rows(a, r, o, 2, 5); break;
-        case 6: tiles_rows(a, r, o, 2, 6); break;
-        case 7: tiles_rows(a, r, o, 2, 7); break;
-        default: break;
+    const struct sm_walk walk = sm_walk(part, ROWS, 2 * LANES, 2 * sm_channel_tile_bytes(a->in, BITS));
+    for (size_t begin = first, end; begin < part.col_end; begin = end) {
+        end = sm_walk_columns_end(&walk, begin);
+        for (size_t i = 0; i < walk.row_blocks; i++) {
+            const size_t r = sm_walk_row(&walk, i), rows = sm_walk_row(&walk, i + 1) - r;
+            for (size_t o = begin; o < end; o += 2 * LANES) tiles_any_rows(a, r, o, rows);
         }
     }
 }

@@ -1,0 +1,42 @@
+/* matmul_walk.h - the order in which a matmul visits the tiles of its part.
+ *
+ * Columns are taken in chunks whose weights stay in the second-level cache, and in a chunk all its columns for one
+ * block of rows before the next block. So a block's activations stay in the first-level cache while the weights, which
+ * lie in one piece, stream through it in one line that hardware prefetches; the other way round, each tile of weights
+ * would stay and a stream for every row would pass. Row blocks are as equal as they can be: one of 13 rows and tiles
+ * of 12 is 7 and 6, not 12 and the worst. */
+#ifndef SM_MATMUL_WALK_H
+#define SM_MATMUL_WALK_H
+
+#include "registry.h"
+
+#define SM_WALK_CHUNK_BYTES (384 * 1024) /* of weights; a second-level cache has 512 KiB and more */
+
+struct sm_walk {
+    struct sm_part part;
+    size_t row_blocks, chunk; /* columns */
+};
+
+/* unit: columns that lie together in unit_bytes; row_most: rows of a tile. The part has rows. */
+static inline struct sm_walk sm_walk(struct sm_part part, size_t rows_most, size_t unit, size_t unit_bytes)
+{
+    const size_t units = SM_WALK_CHUNK_BYTES / unit_bytes;
+    return (struct sm_walk){
+        .part = part,
+        .row_blocks = (part.row_end - part.row_begin + rows_most - 1) / rows_most,
+        .chunk = (units ? units : 1) * unit,
+    };
+}
+
+static inline size_t sm_walk_columns_end(const struct sm_walk *walk, size_t begin)
+{
+    return walk->part.col_end - begin > walk->chunk ? begin + walk->chunk : walk->part.col_end;
+}
+
+/* Where row block i begins; i = row_blocks: where the last one ends. */
+static inline size_t sm_walk_row(const struct sm_walk *walk, size_t i)
+{
+    return walk->part.row_begin + (walk->part.row_end - walk->part.row_begin) * i / walk->row_blocks;
+}
+
+#endif
