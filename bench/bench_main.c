@@ -124,6 +124,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"count", 0, SM_ARGUMENT_FLAG, &o->count, NULL, NULL, "count instructions exactly (callgrind), time nothing"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST", "groups or files (default core; all, none)"},
         {"cold", 0, SM_ARGUMENT_FLAG, &c->cold, NULL, NULL, "rotate operands past the last cache"},
+        {"hot", 0, SM_ARGUMENT_FLAG, &c->hot, NULL, NULL, "the standard; with --cold: both, side by side"},
         {"quick", 0, SM_ARGUMENT_FLAG, &o->quick, NULL, NULL, "the quick sweep (default), about a minute"},
         {"full", 0, SM_ARGUMENT_FLAG, &o->full, NULL, NULL, "the whole sweep; long: see --dry-run, --budget"},
         {"sweep", 0, SM_ARGUMENT_STRING, &o->sweep, NULL, "FILE", "a sweep of your own"},

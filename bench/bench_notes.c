@@ -107,7 +107,8 @@ void sm_bench_table_notes(json_t *records, FILE *out)
         json_array_foreach(json_object_get(json_object_get(record, "witnesses"), "flags"), flag_index, flag)
         {
             const char *name = json_string_value(flag);
-            raised |= name && (!strcmp(name, "preempted") || !strcmp(name, "stolen") || !strcmp(name, "clock_drift"));
+            raised |= name && (!strcmp(name, "preempted") || !strcmp(name, "migrated") || !strcmp(name, "stolen") ||
+                               !strcmp(name, "clock_drift"));
             lukewarm += name && !strcmp(name, "cold_past_l2_only");
         }
         disturbed += raised;
@@ -121,7 +122,8 @@ void sm_bench_table_notes(json_t *records, FILE *out)
                  "tolerances.\nK max_seq, hd head_dim, h heads, kv kv_heads, win window, cap softcap.\n");
     fprintf(out, "\n%zu cases timed, %zu wrong, %zu skipped", ok, wrong, skipped);
     if (disturbed)
-        fprintf(out, "; %zu were disturbed (preempted, stolen time or clock drift: see their flags)", disturbed);
+        fprintf(out, "; %zu were disturbed (preempted, migrated, stolen time or clock drift: see their flags)",
+                disturbed);
     if (lukewarm)
         fprintf(out, "; the operands of %zu cold ones pass the second cache level, and not the last", lukewarm);
     fprintf(out, "\n");

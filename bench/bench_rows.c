@@ -97,7 +97,8 @@ static int compare_rows(const void *a, const void *b)
     if (tx < ty || tx > ty) return tx < ty ? -1 : 1;
     const struct sm_variant *vx = sm_row_variant(x), *vy = sm_row_variant(y);
     if (vx && vy && vx != vy) return vx < vy ? -1 : 1;
-    return strcmp(sm_row_text(x, "variant"), sm_row_text(y, "variant"));
+    const int order = strcmp(sm_row_text(x, "variant"), sm_row_text(y, "variant"));
+    return order ? order : strcmp(sm_row_text(y, "cache_state"), sm_row_text(x, "cache_state")); /* hot first */
 }
 
 struct sm_row **sm_rows_sorted(json_t *records, struct sm_row **storage)

@@ -97,11 +97,28 @@ static const char *limit_text(const char *name, char *text, size_t bytes)
     return text;
 }
 
-static void print_row(const struct sm_row *row, const struct axes *axes, int variant_width, FILE *out)
+static bool both_states(struct sm_row *const *rows, size_t begin, size_t end)
 {
+    for (size_t i = begin + 1; i < end; i++)
+        if (strcmp(sm_row_text(rows[i]->record, "cache_state"), sm_row_text(rows[begin]->record, "cache_state")))
+            return true;
+    return false;
+}
+
+/* With the state of the caches behind it where a table has both. */
+static const char *variant_text(const json_t *record, bool both, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s%s%s", sm_row_text(record, "variant"), both ? ", " : "",
+             both ? sm_row_text(record, "cache_state") : "");
+    return text;
+}
+
+static void print_row(const struct sm_row *row, const struct axes *axes, int variant_width, bool both, FILE *out)
+{
+    char variant[128];
     char time[32], spread[32], rate[32], bytes[32], limit[32], share[64] = "", error[32];
     const json_t *r = row->record;
-    fprintf(out, "| %-*s |", variant_width, sm_row_text(r, "variant"));
+    fprintf(out, "| %-*s |", variant_width, variant_text(r, both, variant, sizeof variant));
     for (size_t i = 0; i < axes->count; i++)
         fprintf(out, " %*lld", axes->width[i], (long long)axis_value(r, axes->name[i]));
     fprintf(out, "%s %1.0f ", axes->count ? " |" : "", sm_row_number(r, "threads"));
@@ -130,12 +147,13 @@ static void print_rule(const struct axes *axes, int variant_width, FILE *out)
 
 static void print_family(struct sm_row *const *rows, size_t begin, size_t end, FILE *out)
 {
-    char constant[SM_ROW_SHAPE_BYTES];
+    char constant[SM_ROW_SHAPE_BYTES], variant[128];
     int variant_width = 7;
+    const bool both = both_states(rows, begin, end);
     const json_t *first = rows[begin]->record;
     const char *unit = sm_row_text(first, "ops_unit");
     for (size_t i = begin; i < end; i++) {
-        const int width = (int)strlen(sm_row_text(rows[i]->record, "variant"));
+        const int width = (int)strlen(variant_text(rows[i]->record, both, variant, sizeof variant));
         if (width > variant_width) variant_width = width;
         if (!*unit) unit = sm_row_text(rows[i]->record, "ops_unit");
     }
@@ -146,12 +164,12 @@ static void print_family(struct sm_row *const *rows, size_t begin, size_t end, F
             !strcmp(unit, "multiply-adds") ? "multiply-add"
             : !strcmp(unit, "elements")    ? "element"
                                            : unit,
-            sm_row_text(first, "cache_state"));
+            both ? "hot and cold" : sm_row_text(first, "cache_state"));
     fprintf(out, "| %-*s |", variant_width, "variant");
     for (size_t i = 0; i < axes.count; i++) fprintf(out, " %*s", axes.width[i], short_axis(axes.name[i]));
     fprintf(out, "%s t | time    | +-%%  | op/cy | GB/s  | %% of limit    | err  |\n", axes.count ? " |" : "");
     print_rule(&axes, variant_width, out);
-    for (size_t i = begin; i < end; i++) print_row(rows[i], &axes, variant_width, out);
+    for (size_t i = begin; i < end; i++) print_row(rows[i], &axes, variant_width, both, out);
 }
 
 static void print_csv(struct sm_row *const *rows, size_t count, FILE *out)

@@ -100,6 +100,17 @@ static bool variant_wanted(const struct sm_sweep_line *line, const struct sm_var
     return false;
 }
 
+static int add_states(const struct sm_sweep_choice *choice, struct sm_bench_case *c, struct sm_bench_cases *cases)
+{
+    for (int cold = 0; cold <= 1; cold++) {
+        if (cold ? !choice->cold : choice->cold && !choice->hot) continue;
+        c->cold = cold;
+        write_id(c);
+        if (add(cases, c)) return -1;
+    }
+    return 0;
+}
+
 static int add_variants(const struct sm_sweep_line *line, const struct sm_sweep_choice *choice,
                         const struct sm_shape *shape, struct sm_bench_cases *cases, char *why, size_t why_bytes)
 {
@@ -107,7 +118,6 @@ static int add_variants(const struct sm_sweep_line *line, const struct sm_sweep_
     const struct sm_list *threads = line->threads.count ? &line->threads : &one;
     const struct sm_family *f = line->family;
     struct sm_bench_case c = {.family = f, .workload = sm_workload_named(f->name), .shape = *shape};
-    c.cold = choice->cold;
     c.seed = choice->seed;
     if (!c.workload) {
         snprintf(why, why_bytes, "family %s has no workload", f->name);
@@ -123,8 +133,7 @@ static int add_variants(const struct sm_sweep_line *line, const struct sm_sweep_
             c.threads = (size_t)threads->value[t];
             const bool crowded = choice->hardware_threads && c.threads > choice->hardware_threads;
             c.refused = refused || !crowded ? refused : "the team is larger than this machine's hardware threads";
-            write_id(&c);
-            if (add(cases, &c)) {
+            if (add_states(choice, &c, cases)) {
                 snprintf(why, why_bytes, "no memory for the list of cases");
                 return -1;
             }

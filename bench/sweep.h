@@ -56,7 +56,7 @@ struct sm_sweep_choice {
     size_t override_count;
     const char *shape_of; /* a model's shape for every line, or NULL */
     struct sm_list threads;
-    bool cold;
+    bool hot, cold; /* both: each case in both states; neither: hot */
     uint64_t seed;
     uint32_t features;       /* what this CPU may run (cpu.h) */
     size_t hardware_threads; /* larger teams are refused; 0: not known */

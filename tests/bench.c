@@ -412,6 +412,13 @@ static void impossible_rates_are_errors(void **state)
         assert_true(json_is_null(json_object_get(sm_record_json(r), "samples")));
         sm_record_destroy(r);
     }
+    session.l2_bytes = 1 << 20; /* whatever this machine has: cold is what comes from memory */
+    session.l3_bytes = 1 << 25;
+    r = time_one(&session, right, 1, true);
+    const char *why = json_string_value(json_object_get(sm_record_json(r), "why"));
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "status")), "error");
+    if (!why || !strstr(why, "% of dram_")) fail_msg("cold, faster than memory: '%s'", why ? why : "");
+    sm_record_destroy(r);
     workload = NULL;
     sm_rates_destroy(session.rates);
 }

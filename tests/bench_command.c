@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,24 @@ static json_t *load_lines(const char *path)
 }
 
 /* One small run: both files, a table that says what it should, a skipped combination, no overwriting, resuming. */
+static void hot_and_cold_in_one_call(void **unused)
+{
+    (void)unused;
+    char said[8192];
+    static const struct {
+        const char *options;
+        bool hot, cold;
+    } calls[] = {{"", true, false}, {"--hot", true, false}, {"--cold", false, true}, {"--hot --cold", true, true}};
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "--dry-run --family matmul_f32 --variant ref --rows 1 --dim 'out=64;in=64' %s",
+                 calls[i].options);
+        assert_int_equal(run(line, said, sizeof said), 0);
+        assert_int_equal(strstr(said, "/t1/hot") != NULL, calls[i].hot);
+        assert_int_equal(strstr(said, "/t1/cold") != NULL, calls[i].cold);
+    }
+}
+
 static void a_run_leaves_records(void **unused)
 {
     (void)unused;
@@ -204,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_input_is_one_sentence_and_exit_2),
         cmocka_unit_test(dry_run_lists),
+        cmocka_unit_test(hot_and_cold_in_one_call),
         cmocka_unit_test(a_run_leaves_records),
         cmocka_unit_test(stray_variables_are_named),
     };
