@@ -44,6 +44,8 @@ double sm_tsc_hz(void);
 /* Core cycles per second right now: the fastest of a few rulers of about 0.1 ms (0.5 ms in all).
  * NAN where the multiply's latency is not known. */
 double sm_core_hz(void);
+/* The same at a glance, around a sample: about 0.1 ms in all. */
+double sm_core_hz_glance(void);
 
 struct sm_timer {
     double resolution_ns; /* the smallest step seen */

@@ -31,7 +31,8 @@
  *                     state is usable or multiplexed; then "share" is the part of the time that was counted. scope:
  *                     "thread 0", "team" or "machine". "derived": true of a metric, whose provider is its formula
  *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],
- *                     "steal_ms","load_average","core_hz_before","core_hz_after","flags":["preempted"]}
+ *                     "steal_ms","load_average","core_hz_before","core_hz_after","core_hz_samples":[[before,after],..],
+ *                     "flags":["preempted"]}
  *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
  *   turn              of a session of turns: {"turn":2,"of":3,"way":"buckets"|"decode"|"decode-loop"|"re-prefill"|
  *                     "exact","past","tokens","when_full","policy","turns","append_buckets":[..],

@@ -14,6 +14,7 @@ struct reading {
     uint64_t cpu_ns;
     int64_t involuntary, faults;
     int cpu; /* -1: not known */
+    double hz;
 };
 
 struct sample {
@@ -21,6 +22,7 @@ struct sample {
     uint64_t cpu_ns;
     int64_t involuntary, faults;
     int moved; /* 1: ended on another CPU; -1: not known */
+    double hz_before, hz_after;
 };
 
 struct sm_witnesses {
@@ -70,7 +72,7 @@ static struct reading read_now(enum sm_witness_scope scope)
     clock_gettime(scope == SM_WITNESS_THREAD ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t);
     getrusage(scope == SM_WITNESS_THREAD ? RUSAGE_THREAD : RUSAGE_SELF, &u);
     return (struct reading){(uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec, u.ru_nivcsw,
-                            u.ru_minflt + u.ru_majflt, sched_getcpu()};
+                            u.ru_minflt + u.ru_majflt, sched_getcpu(), NAN};
 }
 
 void sm_witnesses_begin(struct sm_witnesses *w)
@@ -83,16 +85,22 @@ void sm_witnesses_begin(struct sm_witnesses *w)
 
 void sm_witnesses_sample_begin(struct sm_witnesses *w)
 {
+    const double hz = sm_core_hz_glance();
     w->start = read_now(w->scope);
+    w->start.hz = hz;
 }
 
 void sm_witnesses_sample_end(struct sm_witnesses *w, double wall_ns)
 {
     const struct reading end = read_now(w->scope), *start = &w->start;
     if (w->count == w->capacity) return;
-    w->samples[w->count++] =
-        (struct sample){wall_ns, end.cpu_ns - start->cpu_ns, end.involuntary - start->involuntary,
-                        end.faults - start->faults, end.cpu < 0 || start->cpu < 0 ? -1 : end.cpu != start->cpu};
+    w->samples[w->count++] = (struct sample){wall_ns,
+                                             end.cpu_ns - start->cpu_ns,
+                                             end.involuntary - start->involuntary,
+                                             end.faults - start->faults,
+                                             end.cpu < 0 || start->cpu < 0 ? -1 : end.cpu != start->cpu,
+                                             start->hz,
+                                             sm_core_hz_glance()};
 }
 
 void sm_witnesses_end(struct sm_witnesses *w)
@@ -123,9 +131,14 @@ static void flag(json_t *flags, int raised, const char *name)
     if (raised) json_array_append_new(flags, json_string(name));
 }
 
+static int drifted(double before, double after)
+{
+    return fabs(after / before - 1) > 0.02;
+}
+
 static json_t *flags_json(const struct sm_witnesses *w)
 {
-    int preempted = 0, migrated = 0, faults = 0, is_short = 0;
+    int preempted = 0, migrated = 0, faults = 0, is_short = 0, drift = drifted(w->hz_before, w->hz_after);
     const double shortest = 1000 * sm_clock_timer().cost_ns;
     for (size_t i = 0; i < w->count; i++) {
         const struct sample *s = &w->samples[i];
@@ -133,12 +146,13 @@ static json_t *flags_json(const struct sm_witnesses *w)
         migrated |= s->moved > 0;
         faults |= s->faults > 0;
         is_short |= s->wall_ns < shortest;
+        drift |= drifted(s->hz_before, s->hz_after);
     }
     json_t *flags = json_array();
     flag(flags, preempted, "preempted");
     flag(flags, migrated, "migrated");
     flag(flags, faults, "page_faults");
-    flag(flags, fabs(w->hz_after / w->hz_before - 1) > 0.02, "clock_drift");
+    flag(flags, drift, "clock_drift");
     flag(flags, w->steal_after_ms > w->steal_before_ms, "stolen");
     flag(flags, w->load > (double)sysconf(_SC_NPROCESSORS_ONLN), "busy_machine");
     flag(flags, is_short, "short_sample");
@@ -148,15 +162,18 @@ static json_t *flags_json(const struct sm_witnesses *w)
 json_t *sm_witnesses_json(const struct sm_witnesses *w)
 {
     json_t *cpu = json_array(), *switches = json_array(), *faults = json_array(), *moves = json_array();
+    json_t *clocks = json_array();
     for (size_t i = 0; i < w->count; i++) {
         const struct sample *s = &w->samples[i];
         json_array_append_new(cpu, json_integer((json_int_t)s->cpu_ns));
         json_array_append_new(switches, json_integer(s->involuntary));
         json_array_append_new(faults, json_integer(s->faults));
         json_array_append_new(moves, s->moved < 0 ? json_null() : json_integer(s->moved));
+        json_array_append_new(clocks, json_pack("[o,o]", number(s->hz_before), number(s->hz_after)));
     }
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cpu_ns", cpu, "involuntary_switches", switches,
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cpu_ns", cpu, "involuntary_switches", switches,
                      "page_faults", faults, "migrations", moves, "steal_ms",
                      number(w->steal_after_ms - w->steal_before_ms), "load_average", number(w->load), "core_hz_before",
-                     number(w->hz_before), "core_hz_after", number(w->hz_after), "flags", flags_json(w));
+                     number(w->hz_before), "core_hz_after", number(w->hz_after), "core_hz_samples", clocks, "flags",
+                     flags_json(w));
 }

@@ -6,13 +6,14 @@
  *     sm_record_set_json(record, "witnesses", sm_witnesses_json(w));
  *
  * Per sample: CPU time, involuntary switches, page faults, migrations (at least so many: the CPU at the
- * end was another than at the start). Per series: stolen time, load average, core clock before and after.
- * A sample's bookends cost about 2 us outside the timed stretch. Flags, for people and for filters:
+ * end was another than at the start), core clock before and after. Per series: stolen time, load average, and the core
+ * clock again, measured longer. A sample's bookends cost about 0.2 ms outside the timed stretch. Flags, for people and
+ * for filters:
  *
  *   preempted     a sample lost its CPU: wall time above 1.05 x CPU time, or an involuntary switch
  *   migrated      a sample ended on another CPU
  *   page_faults   a sample met page faults
- *   clock_drift   the core clock changed by more than 2 %
+ *   clock_drift   the core clock changed by more than 2 %, within a sample or over the series
  *   stolen        the hypervisor took time away
  *   busy_machine  the load average was above the number of CPUs
  *   short_sample  a sample was shorter than 1000 x the cost of reading the clock */

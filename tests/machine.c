@@ -3,12 +3,16 @@
 #include <omp.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -125,6 +129,116 @@ static void witnesses_see_what_happened(void **state)
     json_decref(w);
 }
 
+/* The machine's clock, and from the planted change on one that runs slower: a core that became so much faster. */
+static double planted_rate = 1;
+static int64_t planted_at;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    const int result = (int)syscall(SYS_clock_gettime, id, t);
+    if (result || id != CLOCK_MONOTONIC || !planted_at) return result;
+    const int64_t now = (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
+    const int64_t seen = planted_at + (int64_t)((double)(now - planted_at) * planted_rate);
+    *t = (struct timespec){seen / 1000000000, seen % 1000000000};
+    return 0;
+}
+
+static void change_the_clock(void)
+{
+    struct timespec t;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+    planted_at = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    planted_rate = 0.5;
+}
+
+static void a_planted_change_of_the_clock_is_flagged(void **state)
+{
+    (void)state;
+    if (isnan(sm_core_hz())) skip(); /* no ruler for this architecture */
+    json_t *w = watch(change_the_clock, 1, 1);
+    planted_at = 0;
+    assert_true(has_flag(w, "clock_drift"));
+    const json_t *sample = json_array_get(json_object_get(w, "core_hz_samples"), 0);
+    const double before = json_number_value(json_array_get(sample, 0)),
+                 after = json_number_value(json_array_get(sample, 1));
+    if (!(after > 1.3 * before)) fail_msg("the sample saw %g and %g Hz", before, after);
+    json_decref(w);
+}
+
+/* CPUs that this process may use, at most 2. */
+static int two_cpus(size_t cpu[2])
+{
+    cpu_set_t allowed;
+    int count = 0;
+    assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+    for (size_t c = 0; c < CPU_SETSIZE && count < 2; c++)
+        if (CPU_ISSET(c, &allowed)) cpu[count++] = c;
+    return count;
+}
+
+static void go_to(size_t cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+static size_t other_cpu;
+
+static void move_over(void)
+{
+    go_to(other_cpu);
+}
+
+static void a_planted_migration_is_flagged(void **state)
+{
+    (void)state;
+    size_t cpu[2];
+    cpu_set_t before;
+    if (two_cpus(cpu) < 2) skip();
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    go_to(cpu[0]);
+    other_cpu = cpu[1];
+    json_t *w = watch(move_over, 1, 1);
+    assert_true(has_flag(w, "migrated"));
+    json_decref(w);
+    w = watch(nothing, 3, 3); /* pinned: it stays where it is */
+    assert_false(has_flag(w, "migrated"));
+    json_decref(w);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+static void work_a_while(void)
+{
+    const uint64_t start = sm_clock_thread_cpu_ns();
+    while (sm_clock_thread_cpu_ns() - start < 40000000) {
+    }
+}
+
+/* Another process at work on the same CPU. */
+static void a_planted_neighbour_is_flagged(void **state)
+{
+    (void)state;
+    size_t cpu[2];
+    cpu_set_t before;
+    two_cpus(cpu);
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    go_to(cpu[0]);
+    const pid_t neighbour = fork();
+    assert_true(neighbour >= 0);
+    if (neighbour == 0)
+        for (volatile unsigned long i = 0;; i++) {
+        }
+    json_t *w = watch(work_a_while, 1, 1);
+    kill(neighbour, SIGKILL);
+    waitpid(neighbour, NULL, 0);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_true(has_flag(w, "preempted"));
+    assert_true(json_integer_value(json_array_get(json_object_get(w, "involuntary_switches"), 0)) > 0);
+    json_decref(w);
+}
+
 static void a_peak_starts_afresh(void **state)
 {
     (void)state;
@@ -157,8 +271,13 @@ static void clocks_move_forward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(facts_are_there_or_null),     cmocka_unit_test(pins_hold_and_are_given_back),
-        cmocka_unit_test(witnesses_see_what_happened), cmocka_unit_test(a_peak_starts_afresh),
+        cmocka_unit_test(facts_are_there_or_null),
+        cmocka_unit_test(pins_hold_and_are_given_back),
+        cmocka_unit_test(witnesses_see_what_happened),
+        cmocka_unit_test(a_peak_starts_afresh),
+        cmocka_unit_test(a_planted_change_of_the_clock_is_flagged),
+        cmocka_unit_test(a_planted_migration_is_flagged),
+        cmocka_unit_test(a_planted_neighbour_is_flagged),
         cmocka_unit_test(clocks_move_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
