@@ -61,6 +61,25 @@ static bool schemes_of(const struct sm_bench_case *c, const char **binds, const 
     return false;
 }
 
+/* The function of a float that a vector variant works out again and again, and how often for each of the family's ops;
+ * NULL: none. */
+static const char *function_of(const struct sm_bench_case *c, double *per_op, char *name, size_t bytes)
+{
+    const char *family = c->family->name, *isa = c->variant->isa, *function = NULL;
+    *per_op = 1;
+    if (!strcmp(isa, "any")) return NULL;
+    if (!strncmp(family, "softcap", 7)) function = "tanh";
+    if (!strncmp(family, "gated", 5)) function = "exp";
+    if (!strcmp(c->family->group, "attention")) { /* one for each score, which costs 2 * head_dim multiply-adds */
+        const int cap = sm_dim_index(c->family, "softcap"), width = sm_dim_index(c->family, "head_dim");
+        function = cap >= 0 && c->shape.dim[cap] ? "tanh" : "exp";
+        *per_op = width >= 0 ? 0.5 / (double)c->shape.dim[width] : 0;
+    }
+    if (!function || !(*per_op > 0)) return NULL;
+    snprintf(name, bytes, "%s_f32_%s", function, strcmp(isa, "avx2") ? "avx512" : isa);
+    return name;
+}
+
 /* ops and bytes count every column of a static shape; where a mask hides some, a variant may leave them out. */
 static bool may_leave_out(const struct sm_bench_case *c)
 {
@@ -85,7 +104,19 @@ static double use(const struct sm_ceilings *ceilings, const char *name, struct s
     return c->value;
 }
 
-static const struct sm_ceilings *ceilings_of(struct team *team, int threads)
+/* The same of a function, in the family's own ops: how many of them a cycle has if it does nothing else. */
+static double use_function(const struct sm_ceilings *ceilings, const char *name, double per_op, const char *unit,
+                           struct sm_record *record)
+{
+    const struct sm_ceiling *c = sm_ceiling_named(ceilings, name);
+    char text[64];
+    if (!c) return NAN;
+    snprintf(text, sizeof text, "%s/cycle", unit);
+    sm_record_add_ceiling(record, name, c->value / per_op, text, c->threads);
+    return c->value / per_op;
+}
+
+static struct sm_ceilings *ceilings_of(struct team *team, int threads)
 {
     if (team->asked) return team->ceilings;
     team->asked = true;
@@ -103,10 +134,7 @@ static bool raise_ceilings(struct team *team, int threads)
     bool done = false;
     if (again && team->repeats++ < REPEATS_MOST &&
         !sm_ceilings_measure(again, threads, SM_CEILINGS_QUICK, why, sizeof why)) {
-        for (size_t i = 0; i < team->ceilings->count; i++) {
-            const struct sm_ceiling *fresh = sm_ceiling_named(again, team->ceilings->item[i].name);
-            if (fresh && !(fresh->value <= team->ceilings->item[i].value)) team->ceilings->item[i] = *fresh;
-        }
+        sm_ceilings_best(team->ceilings, again);
         done = true;
     }
     free(again);
@@ -135,11 +163,19 @@ static struct sm_share judge(const struct sm_ceilings *ceilings, const struct sm
     snprintf(memory, sizeof memory, "%s_%s", level, kind_of(c));
     const double memory_share = rate / use(ceilings, memory, record);
     const char *scheme = "", *fastest = "";
+    const double per_cycle = c->workload->ops(&c->shape) / (seconds * call->core_hz * threads);
     if (schemes_of(c, &scheme, &fastest)) {
-        const double per_cycle = c->workload->ops(&c->shape) / (seconds * call->core_hz * threads);
         const struct sm_ceiling *limit = sm_ceiling_named(ceilings, fastest);
         arithmetic_share = per_cycle / use(ceilings, scheme, record);
         if (limit) arithmetic_most = per_cycle / limit->value;
+    }
+    char function[32];
+    double per_op;
+    if (function_of(c, &per_op, function, sizeof function)) {
+        const double share = per_cycle / use_function(ceilings, function, per_op, c->workload->ops_unit, record);
+        if (share > arithmetic_share || isnan(arithmetic_share)) scheme = function;
+        arithmetic_share = fmax(arithmetic_share, share);
+        arithmetic_most = fmax(arithmetic_most, share);
     }
     const bool by_arithmetic = arithmetic_share > memory_share || isnan(memory_share);
     struct sm_share share = {by_arithmetic ? arithmetic_share : memory_share, false};
@@ -154,8 +190,10 @@ struct sm_share sm_rates_judge(struct sm_rates *rates, const struct sm_bench_cas
 {
     const struct call call = {working_set, ns, core_hz};
     struct team *team = &rates->team[c->threads];
-    const struct sm_ceilings *ceilings = ceilings_of(team, (int)c->threads);
+    struct sm_ceilings *ceilings = ceilings_of(team, (int)c->threads);
     if (!ceilings) return (struct sm_share){NAN, false};
+    char why[256];
+    if (c->cold) sm_ceilings_refresh(ceilings, why, sizeof why); /* else those of this run's beginning remain */
     struct sm_share share = judge(ceilings, c, &call, record);
     /* a neighbour may have held the ceilings down while they were measured: ask again before crying foul */
     while (share.impossible && raise_ceilings(team, (int)c->threads)) share = judge(ceilings, c, &call, record);

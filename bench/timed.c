@@ -399,5 +399,5 @@ double sm_timed_estimate(const struct sm_timed_options *options, const struct sm
     const double repetitions = (double)options->repetitions + 1.5; /* with the search for the count */
     const double timing = options->warm_up + repetitions * fmax(options->min_time * 1.2, call);
     const double checking = 4e-9 * fmin(ops, 0x1p27);
-    return 0.004 + timing + 2 * checking + 6e-9 * (double)c->workload->footprint(&c->shape);
+    return 0.004 + (c->cold ? 0.2 : 0) + timing + 2 * checking + 6e-9 * (double)c->workload->footprint(&c->shape);
 }

@@ -46,11 +46,14 @@ static void add_row(struct sm_table *table, const struct seen *s)
     char value[32], range[32], set[32] = "", threads[16];
     double median;
     const double percent = range_percent(s, &median);
-    const bool per_cycle = !strcmp(s->first.unit, "multiply-adds/cycle");
     if (!s->count)
         snprintf(value, sizeof value, "%s", "");
+    else if (strstr(s->first.unit, "/cycle"))
+        snprintf(value, sizeof value, median < 10 ? "%.2f" : "%.1f", median);
+    else if (!strcmp(s->first.unit, "s"))
+        snprintf(value, sizeof value, median < 1e-6 ? "%.0f n" : "%.2f u", median < 1e-6 ? median * 1e9 : median * 1e6);
     else
-        snprintf(value, sizeof value, per_cycle ? "%.1f" : "%.2f G", per_cycle ? median : median / 1e9);
+        snprintf(value, sizeof value, "%.2f G", median / 1e9);
     if (isfinite(percent))
         snprintf(range, sizeof range, "%.1f %%", percent);
     else
@@ -109,7 +112,7 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
 
 static int measure(const struct sm_list *threads, int64_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
 {
-    const double each = effort == SM_CEILINGS_FULL ? 15 : 2;
+    const double each = effort == SM_CEILINGS_FULL ? 6 : 1.2;
     const size_t most = threads->count * SM_CEILINGS_MOST;
     struct seen *seen = calloc(most, sizeof *seen);
     struct sm_ceilings *run = malloc(sizeof *run);
@@ -149,7 +152,7 @@ int ceilings_main(int argc, char **argv)
     const struct sm_argument options[] = {
         {"threads", 0, SM_ARGUMENT_LIST, &threads, NULL, "LIST", "teams to measure with (default: 1 and all)"},
         {"runs", 0, SM_ARGUMENT_INTEGER, &runs, NULL, "N", "times to measure, for the range (default 3)"},
-        {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL, "longer and larger: 15 s a run and team instead of 2 s"},
+        {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL, "a run is the best of five rounds, 6 s a team instead of 1 s"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &form, forms, "FORMAT", "text (default), md or json"},
         SM_ARGUMENTS_END,
@@ -157,8 +160,8 @@ int ceilings_main(int argc, char **argv)
     const struct sm_arguments spec = {
         .command = "ceilings",
         .usage = "[OPTION]...",
-        .summary = "Measures what this machine can do at most: bytes a second by memory level, multiply-adds by\n"
-                   "arithmetic scheme; the median of several runs and the range that they spread over.",
+        .summary = "Measures what this machine can do at most: bytes a second by memory level; multiply-adds, exp and\n"
+                   "tanh by arithmetic scheme; what a team's fork and barrier cost: median and range of several runs.",
         .options = options,
         .example = "slotmark ceilings --threads 1,2 --runs 5",
     };

@@ -17,7 +17,11 @@ static int level(const char *name)
 
 int sm_scheme_runs(const struct sm_scheme *scheme)
 {
-    return level(sm_machine_isa()) >= level(scheme->isa);
+    if (level(sm_machine_isa()) < level(scheme->isa)) return 0;
+#if defined(__x86_64__)
+    if (scheme->needs_bf16) return __builtin_cpu_supports("avx512bf16") != 0;
+#endif
+    return 1;
 }
 
 #if defined(__x86_64__)
@@ -37,38 +41,41 @@ int sm_scheme_runs(const struct sm_scheme *scheme)
 #define MEMORY_FN(suffix, w, end)                                                                                      \
     static void read_##suffix(const char *p, size_t bytes)                                                             \
     {                                                                                                                  \
-        __asm__ volatile("1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(LOAD_##suffix, w, 8) "addq %[step], %[p]\n\t"       \
-                                                                                        "subq %[step], %[n]\n\t"       \
-                                                                                        "jnz 1b\n\t" end               \
+        __asm__ volatile(".p2align 6\n1:\n\t" EIGHT(LOAD_##suffix, w, 0)                                               \
+                             EIGHT(LOAD_##suffix, w, 8) "addq %[step], %[p]\n\t"                                       \
+                                                        "subq %[step], %[n]\n\t"                                       \
+                                                        "jnz 1b\n\t" end                                               \
                          : [p] "+r"(p), [n] "+r"(bytes)                                                                \
                          : [step] "i"(16 * w)                                                                          \
                          : "cc", "memory", VECTORS);                                                                   \
     }                                                                                                                  \
     static void write_##suffix(char *p, size_t bytes)                                                                  \
     {                                                                                                                  \
-        __asm__ volatile("1:\n\t" EIGHT(STORE_##suffix, w, 0) EIGHT(STORE_##suffix, w, 8) "addq %[step], %[p]\n\t"     \
-                                                                                          "subq %[step], %[n]\n\t"     \
-                                                                                          "jnz 1b\n\t" end             \
+        __asm__ volatile(".p2align 6\n1:\n\t" EIGHT(STORE_##suffix, w, 0)                                              \
+                             EIGHT(STORE_##suffix, w, 8) "addq %[step], %[p]\n\t"                                      \
+                                                         "subq %[step], %[n]\n\t"                                      \
+                                                         "jnz 1b\n\t" end                                              \
                          : [p] "+r"(p), [n] "+r"(bytes)                                                                \
                          : [step] "i"(16 * w)                                                                          \
                          : "cc", "memory", VECTORS);                                                                   \
     }                                                                                                                  \
     static void stream_##suffix(char *p, size_t bytes)                                                                 \
     {                                                                                                                  \
-        __asm__ volatile("1:\n\t" EIGHT(STREAM_##suffix, w, 0) EIGHT(STREAM_##suffix, w, 8) "addq %[step], %[p]\n\t"   \
-                                                                                            "subq %[step], %[n]\n\t"   \
-                                                                                            "jnz 1b\n\tsfence\n\t" end \
+        __asm__ volatile(".p2align 6\n1:\n\t" EIGHT(STREAM_##suffix, w, 0)                                             \
+                             EIGHT(STREAM_##suffix, w, 8) "addq %[step], %[p]\n\t"                                     \
+                                                          "subq %[step], %[n]\n\t"                                     \
+                                                          "jnz 1b\n\tsfence\n\t" end                                   \
                          : [p] "+r"(p), [n] "+r"(bytes)                                                                \
                          : [step] "i"(16 * w)                                                                          \
                          : "cc", "memory", VECTORS);                                                                   \
     }                                                                                                                  \
     static void copy_##suffix(const char *p, char *q, size_t bytes)                                                    \
     {                                                                                                                  \
-        __asm__ volatile("1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(PUT_##suffix, w, 0) EIGHT(LOAD_##suffix, w, 8)      \
-                             EIGHT(PUT_##suffix, w, 8) "addq %[step], %[p]\n\t"                                        \
-                                                       "addq %[step], %[q]\n\t"                                        \
-                                                       "subq %[step], %[n]\n\t"                                        \
-                                                       "jnz 1b\n\t" end                                                \
+        __asm__ volatile(".p2align 6\n1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(PUT_##suffix, w, 0)                     \
+                             EIGHT(LOAD_##suffix, w, 8) EIGHT(PUT_##suffix, w, 8) "addq %[step], %[p]\n\t"             \
+                                                                                  "addq %[step], %[q]\n\t"             \
+                                                                                  "subq %[step], %[n]\n\t"             \
+                                                                                  "jnz 1b\n\t" end                     \
                          : [p] "+r"(p), [q] "+r"(q), [n] "+r"(bytes)                                                   \
                          : [step] "i"(16 * w)                                                                          \
                          : "cc", "memory", VECTORS);                                                                   \
@@ -118,8 +125,8 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
 #define SCHEME(fn, zero, op, end)                                                                                      \
     static void fn(uint64_t rounds)                                                                                    \
     {                                                                                                                  \
-        __asm__ volatile(zero "1:\n\t" TWELVE(op) "decq %[n]\n\t"                                                      \
-                                                  "jnz 1b\n\t" end                                                     \
+        __asm__ volatile(zero ".p2align 6\n1:\n\t" TWELVE(op) "decq %[n]\n\t"                                          \
+                                                              "jnz 1b\n\t" end                                         \
                          : [n] "+r"(rounds)                                                                            \
                          :                                                                                             \
                          : "cc", VECTORS);                                                                             \
@@ -164,8 +171,18 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
     MADDUBS_ADD4(i)                                                                                                    \
     "vpmaddwd %%ymm" #i ", %%ymm15, %%ymm14\n\t"                                                                       \
     "vpaddd %%ymm14, %%ymm" #i ", %%ymm" #i "\n\t"
+#define MADDUBS_ADD_512(i)                                                                                             \
+    "vpmaddubsw %%zmm12, %%zmm13, %%zmm14\n\t"                                                                         \
+    "vpaddw %%zmm14, %%zmm" #i ", %%zmm" #i "\n\t"
+#define MADDUBS_ADD4_512(i) MADDUBS_ADD_512(i) MADDUBS_ADD_512(i) MADDUBS_ADD_512(i) MADDUBS_ADD_512(i)
+#define MADDUBS4_AVX512(i)                                                                                             \
+    MADDUBS_ADD4_512(i)                                                                                                \
+    MADDUBS_ADD4_512(i)                                                                                                \
+    "vpmaddwd %%zmm" #i ", %%zmm15, %%zmm14\n\t"                                                                       \
+    "vpaddd %%zmm14, %%zmm" #i ", %%zmm" #i "\n\t"
 #define DPWSSD_AVX512(i) "vpdpwssd %%zmm12, %%zmm13, %%zmm" #i "\n\t"
 #define DPBUSD_AVX512(i) "vpdpbusd %%zmm12, %%zmm13, %%zmm" #i "\n\t"
+#define DPBF16_AVX512(i) "vdpbf16ps %%zmm12, %%zmm13, %%zmm" #i "\n\t"
 
 SCHEME(muladd_sse, ZERO_SSE, MULADD_SSE, "")
 SCHEME(fma_avx2, ZERO_AVX, FMA_AVX2, END_AVX)
@@ -175,20 +192,97 @@ SCHEME(madd_avx512, ZERO_AVX, MADD_AVX512, END_AVX)
 SCHEME(maddubs_avx2, ZERO_AVX, MADDUBS_AVX2, END_AVX)
 SCHEME(maddubs_avx512, ZERO_AVX, MADDUBS_AVX512, END_AVX)
 SCHEME(maddubs4_avx2, ZERO_AVX, MADDUBS4_AVX2, END_AVX)
+SCHEME(maddubs4_avx512, ZERO_AVX, MADDUBS4_AVX512, END_AVX)
 SCHEME(dpwssd_avx512, ZERO_AVX, DPWSSD_AVX512, END_AVX)
 SCHEME(dpbusd_avx512, ZERO_AVX, DPBUSD_AVX512, END_AVX)
 
+SCHEME(dpbf16_avx512, ZERO_AVX, DPBF16_AVX512, END_AVX)
+
+/* The fewest instructions that give exp to 2e-6 and, from it, tanh: x = n ln 2 + r, a polynomial of degree 5 in r, 2^n
+ * into the exponent; 1 - 2 / (1 + exp x). Operands are ordinary numbers, since a division by some others is shorter.
+ * Registers 0 to 2 are renamed from one to the next of the twelve, none of which waits for another. */
+static const float function_constants[] = {
+    0.7f, 1.44269504f, 0.693147181f, 0.00833f, 0.0416667f, 0.16666667f, 0.5f, 1, 1, 2};
+#define FUNCTION(fn, load, op)                                                                                         \
+    static void fn(uint64_t rounds)                                                                                    \
+    {                                                                                                                  \
+        __asm__ volatile(load ".p2align 6\n1:\n\t" TWELVE(op) "decq %[n]\n\t"                                          \
+                                                              "jnz 1b\n\tvzeroupper\n\t"                               \
+                         : [n] "+r"(rounds)                                                                            \
+                         : [c] "r"(function_constants)                                                                 \
+                         : "cc", "memory", VECTORS);                                                                   \
+    }
+#define LOAD_CONSTANTS(vector)                                                                                         \
+    ".irp i,4,5,6,7,8,9,10,11,12,13\n\t"                                                                               \
+    "vbroadcastss 4*\\i-16(%[c]), %%" vector "\\i\n\t"                                                                 \
+    ".endr\n\t"
+#define EXP_AVX2(i)                                                                                                    \
+    "vmulps %%ymm4, %%ymm5, %%ymm0\n\t"                                                                                \
+    "vroundps $8, %%ymm0, %%ymm0\n\t"                                                                                  \
+    "vmovaps %%ymm4, %%ymm1\n\t"                                                                                       \
+    "vfnmadd231ps %%ymm0, %%ymm6, %%ymm1\n\t"                                                                          \
+    "vmovaps %%ymm7, %%ymm2\n\t"                                                                                       \
+    "vfmadd213ps %%ymm8, %%ymm1, %%ymm2\n\t"                                                                           \
+    "vfmadd213ps %%ymm9, %%ymm1, %%ymm2\n\t"                                                                           \
+    "vfmadd213ps %%ymm10, %%ymm1, %%ymm2\n\t"                                                                          \
+    "vfmadd213ps %%ymm11, %%ymm1, %%ymm2\n\t"                                                                          \
+    "vfmadd213ps %%ymm12, %%ymm1, %%ymm2\n\t"                                                                          \
+    "vcvtps2dq %%ymm0, %%ymm0\n\t"                                                                                     \
+    "vpslld $23, %%ymm0, %%ymm0\n\t"                                                                                   \
+    "vpaddd %%ymm0, %%ymm2, %%ymm2\n\t"
+#define TANH_AVX2(i)                                                                                                   \
+    EXP_AVX2(i)                                                                                                        \
+    "vaddps %%ymm12, %%ymm2, %%ymm2\n\t"                                                                               \
+    "vdivps %%ymm2, %%ymm13, %%ymm2\n\t"                                                                               \
+    "vsubps %%ymm2, %%ymm12, %%ymm2\n\t"
+#define EXP_AVX512(i)                                                                                                  \
+    "vmulps %%zmm4, %%zmm5, %%zmm0\n\t"                                                                                \
+    "vrndscaleps $8, %%zmm0, %%zmm0\n\t"                                                                               \
+    "vmovaps %%zmm4, %%zmm1\n\t"                                                                                       \
+    "vfnmadd231ps %%zmm0, %%zmm6, %%zmm1\n\t"                                                                          \
+    "vmovaps %%zmm7, %%zmm2\n\t"                                                                                       \
+    "vfmadd213ps %%zmm8, %%zmm1, %%zmm2\n\t"                                                                           \
+    "vfmadd213ps %%zmm9, %%zmm1, %%zmm2\n\t"                                                                           \
+    "vfmadd213ps %%zmm10, %%zmm1, %%zmm2\n\t"                                                                          \
+    "vfmadd213ps %%zmm11, %%zmm1, %%zmm2\n\t"                                                                          \
+    "vfmadd213ps %%zmm12, %%zmm1, %%zmm2\n\t"                                                                          \
+    "vscalefps %%zmm0, %%zmm2, %%zmm2\n\t"
+#define TANH_AVX512(i)                                                                                                 \
+    EXP_AVX512(i)                                                                                                      \
+    "vaddps %%zmm12, %%zmm2, %%zmm2\n\t"                                                                               \
+    "vdivps %%zmm2, %%zmm13, %%zmm2\n\t"                                                                               \
+    "vsubps %%zmm2, %%zmm12, %%zmm2\n\t"
+
+FUNCTION(exp_avx2, LOAD_CONSTANTS("ymm"), EXP_AVX2)
+FUNCTION(tanh_avx2, LOAD_CONSTANTS("ymm"), TANH_AVX2)
+FUNCTION(exp_avx512, LOAD_CONSTANTS("zmm"), EXP_AVX512)
+FUNCTION(tanh_avx512, LOAD_CONSTANTS("zmm"), TANH_AVX512)
+
+#define MULTIPLY_ADDS(name, isa, run, work, bf16)                                                                      \
+    {                                                                                                                  \
+        name, isa, "multiply-adds", run, work, bf16                                                                    \
+    }
+#define VALUES(name, isa, run, work)                                                                                   \
+    {                                                                                                                  \
+        name, isa, "values", run, work, false                                                                          \
+    }
 static const struct sm_scheme schemes[] = {
-    {"fma_f32_any", "any", muladd_sse, 12 * 4},
-    {"fma_f32_avx2", "avx2", fma_avx2, 12 * 8},
-    {"fma_f32_avx512", "avx512", fma_avx512, 12 * 16},
-    {"madd_i16_avx2", "avx2", madd_avx2, 12 * 16},
-    {"madd_i16_avx512", "avx512", madd_avx512, 12 * 32},
-    {"maddubs_i8_avx2", "avx2", maddubs_avx2, 12 * 32},
-    {"maddubs_i8_avx512", "avx512", maddubs_avx512, 12 * 64},
-    {"maddubs_i4_avx2", "avx2", maddubs4_avx2, 12 * 8 * 32},
-    {"dpwssd_i16_avx512vnni", "avx512vnni", dpwssd_avx512, 12 * 32},
-    {"dpbusd_i8_avx512vnni", "avx512vnni", dpbusd_avx512, 12 * 64},
+    MULTIPLY_ADDS("fma_f32_any", "any", muladd_sse, 12 * 4, false),
+    MULTIPLY_ADDS("fma_f32_avx2", "avx2", fma_avx2, 12 * 8, false),
+    MULTIPLY_ADDS("fma_f32_avx512", "avx512", fma_avx512, 12 * 16, false),
+    MULTIPLY_ADDS("madd_i16_avx2", "avx2", madd_avx2, 12 * 16, false),
+    MULTIPLY_ADDS("madd_i16_avx512", "avx512", madd_avx512, 12 * 32, false),
+    MULTIPLY_ADDS("maddubs_i8_avx2", "avx2", maddubs_avx2, 12 * 32, false),
+    MULTIPLY_ADDS("maddubs_i8_avx512", "avx512", maddubs_avx512, 12 * 64, false),
+    MULTIPLY_ADDS("maddubs_i4_avx2", "avx2", maddubs4_avx2, 12 * 8 * 32, false),
+    MULTIPLY_ADDS("maddubs_i4_avx512", "avx512", maddubs4_avx512, 12 * 8 * 64, false),
+    MULTIPLY_ADDS("dpwssd_i16_avx512vnni", "avx512vnni", dpwssd_avx512, 12 * 32, false),
+    MULTIPLY_ADDS("dpbusd_i8_avx512vnni", "avx512vnni", dpbusd_avx512, 12 * 64, false),
+    MULTIPLY_ADDS("dpbf16_avx512bf16", "avx512", dpbf16_avx512, 12 * 32, true),
+    VALUES("exp_f32_avx2", "avx2", exp_avx2, 12 * 8),
+    VALUES("exp_f32_avx512", "avx512", exp_avx512, 12 * 16),
+    VALUES("tanh_f32_avx2", "avx2", tanh_avx2, 12 * 8),
+    VALUES("tanh_f32_avx512", "avx512", tanh_avx512, 12 * 16),
 };
 
 const struct sm_scheme *sm_scheme_at(size_t i)

@@ -2,6 +2,7 @@
 #ifndef SM_CEILING_KERNELS_H
 #define SM_CEILING_KERNELS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,12 +12,14 @@ enum sm_memory_kind { SM_MEMORY_READ, SM_MEMORY_WRITE, SM_MEMORY_COPY, SM_MEMORY
  * copy goes from the first half to the second. Returns the bytes it moved. */
 uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes);
 
-/* One way to multiply and add. */
+/* One way to multiply and add, or to work out a function of a float. */
 struct sm_scheme {
-    const char *name; /* "fma_f32_avx2" */
+    const char *name; /* "fma_f32_avx2", "exp_f32_avx2" */
     const char *isa;  /* the level it needs */
+    const char *unit; /* of the work: "multiply-adds" or "values" */
     void (*run)(uint64_t rounds);
-    double multiply_adds; /* a round */
+    double work;     /* of a round */
+    bool needs_bf16; /* AVX512_BF16 too */
 };
 /* NULL past the end; none where no loop is written for this architecture. */
 const struct sm_scheme *sm_scheme_at(size_t i);

@@ -11,7 +11,8 @@
 #include "clock.h"
 #include "machine.h"
 
-enum { GRAIN = 2048, SLICES = 4, MIB = 1 << 20, TEAM_MOST = SM_PIN_MOST };
+enum { GRAIN = 2048, SLICES = 4, ROUNDS = 5, MIB = 1 << 20, TEAM_MOST = SM_PIN_MOST };
+enum { L1, L2, L3, DRAM, LEVELS };
 
 static const char *const kinds[] = {"read", "write", "copy", "stream"};
 
@@ -107,24 +108,23 @@ static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_
     const size_t own = 2 * m->l2_bytes, most = m->l3_bytes / threads / 2;
     size_t l3 = 32 * (size_t)MIB / threads; /* no more in all: a guest may be allowed a part of the cache only */
     if (l3 < own) l3 = own;
-    level[0] = (struct level){"l1", round_down(m->l1d_bytes / 4 * 3), 1, unknown};
-    level[1] = (struct level){"l2", round_down(m->l2_bytes / 2), 1, unknown};
-    level[2] = (struct level){"l3", m->l3_bytes ? round_down(l3 < most ? l3 : most) : 0, 1, unknown};
-    if (m->l3_bytes && level[2].bytes < own)
-        level[2] = (struct level){"l3", 0, 1, "a thread's share of the last cache is no larger than its own cache"};
+    level[L1] = (struct level){"l1", round_down(m->l1d_bytes / 4 * 3), 1, unknown};
+    level[L2] = (struct level){"l2", round_down(m->l2_bytes / 2), 1, unknown};
+    level[L3] = (struct level){"l3", m->l3_bytes ? round_down(l3 < most ? l3 : most) : 0, 1, unknown};
+    if (m->l3_bytes && level[L3].bytes < own)
+        level[L3] = (struct level){"l3", 0, 1, "a thread's share of the last cache is no larger than its own cache"};
 
     const size_t last = m->l3_bytes ? m->l3_bytes : m->l2_bytes * threads;
     size_t all = last * (effort == SM_CEILINGS_FULL ? 4 : 2);
     if (all < 128 * (size_t)MIB) all = 128 * (size_t)MIB;
-    level[3] = (struct level){"dram", round_down(all / threads / SLICES) * SLICES, SLICES, NULL};
+    level[DRAM] = (struct level){"dram", round_down(all / threads / SLICES) * SLICES, SLICES, NULL};
     if (m->memory_bytes && all > m->memory_bytes / 3)
-        level[3] = (struct level){"dram", 0, 1, "the memory is too small to go beyond the last cache"};
+        level[DRAM] = (struct level){"dram", 0, 1, "the memory is too small to go beyond the last cache"};
 }
 
-static void measure_level(struct sm_ceilings *out, struct team *team, const struct level *level,
-                          enum sm_ceilings_effort effort)
+static void measure_level(struct sm_ceilings *out, struct team *team, const struct level *level)
 {
-    const double want_ns = effort == SM_CEILINGS_FULL ? 20e6 : 2e6;
+    const double want_ns = 0.4e6; /* many short ones: one of them is undisturbed */
     for (int k = 0; k < SM_MEMORY_KINDS; k++) {
         const int beyond = !strcmp(level->name, "dram");
         if (k == SM_MEMORY_STREAM && !beyond) continue; /* goes past the caches whatever its size */
@@ -134,7 +134,7 @@ static void measure_level(struct sm_ceilings *out, struct team *team, const stru
         if (!level->bytes) continue;
         struct job job = {
             .kind = (enum sm_memory_kind)k, .bytes = level->bytes / level->slices, .slices = level->slices};
-        job.repetitions = effort == SM_CEILINGS_FULL ? 9 : 4;
+        job.repetitions = beyond ? 7 : 20;
         job.passes = beyond ? 1 : passes_for(team, job, want_ns);
         const double moved = (double)job.passes * (double)job.bytes * team->threads;
         c->value = moved / run_team(team, &job) * 1e9;
@@ -143,18 +143,18 @@ static void measure_level(struct sm_ceilings *out, struct team *team, const stru
     }
 }
 
-static void measure_scheme(struct sm_ceilings *out, struct team *team, const struct sm_scheme *scheme,
-                           enum sm_ceilings_effort effort)
+static void measure_scheme(struct sm_ceilings *out, struct team *team, const struct sm_scheme *scheme)
 {
-    struct sm_ceiling *per_cycle = add(out, "multiply-adds/cycle", 1);
-    struct sm_ceiling *rate = add(out, "multiply-adds/s", team->threads);
+    const bool values = !strcmp(scheme->unit, "values");
+    struct sm_ceiling *per_cycle = add(out, values ? "values/cycle" : "multiply-adds/cycle", 1);
+    struct sm_ceiling *rate = add(out, values ? "values/s" : "multiply-adds/s", team->threads);
     snprintf(per_cycle->name, sizeof per_cycle->name, "%s", scheme->name);
     snprintf(rate->name, sizeof rate->name, "%s_rate", scheme->name);
     per_cycle->why = rate->why = "this CPU lacks the instructions";
     if (!sm_scheme_runs(scheme)) return;
-    struct job job = {.scheme = scheme, .slices = 1, .repetitions = effort == SM_CEILINGS_FULL ? 19 : 5};
-    job.passes = passes_for(team, job, 1e6);
-    const double work = (double)job.passes * scheme->multiply_adds;
+    struct job job = {.scheme = scheme, .slices = 1, .repetitions = 20};
+    job.passes = passes_for(team, job, 0.25e6);
+    const double work = (double)job.passes * scheme->work;
     rate->value = work * team->threads / run_team(team, &job) * 1e9;
     rate->why = NULL;
 
@@ -180,33 +180,117 @@ static char *take_memory(struct team *team, size_t share)
     return memory;
 }
 
+/* The levels from `first` on. */
+static int measure_memory(struct sm_ceilings *out, struct team *team, int first, enum sm_ceilings_effort effort,
+                          char *why, size_t why_bytes)
+{
+    struct level levels[LEVELS];
+    size_t share = GRAIN;
+    choose_levels(levels, (size_t)team->threads, effort);
+    for (int l = first; l < LEVELS; l++)
+        if (levels[l].bytes > share) share = levels[l].bytes;
+    char *memory = take_memory(team, share);
+    if (!memory) {
+        snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", share * (size_t)team->threads / MIB);
+        return -1;
+    }
+    for (int l = first; l < LEVELS; l++) measure_level(out, team, &levels[l]);
+    munmap(memory, share * (size_t)team->threads);
+    team->memory = NULL;
+    return 0;
+}
+
+static void regions(int threads, uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+#pragma omp parallel num_threads(threads)
+        __asm__ volatile("" : : : "memory");
+    }
+}
+
+static void barriers(int threads, uint64_t count)
+{
+#pragma omp parallel num_threads(threads)
+    for (uint64_t i = 0; i < count; i++) {
+#pragma omp barrier
+    }
+}
+
+/* What one of them costs: best of several, of so many that the clock's own cost is nothing. */
+static void measure_team(struct sm_ceilings *out, const char *name, void (*run)(int threads, uint64_t count),
+                         int threads)
+{
+    struct sm_ceiling *c = add(out, "s", threads);
+    const int repetitions = 10;
+    uint64_t count = 1;
+    double best = INFINITY;
+    snprintf(c->name, sizeof c->name, "%s", name);
+    for (double ns = 0; ns < 50e3 && count < 1u << 20; count *= 2) {
+        const uint64_t start = sm_clock_ns();
+        run(threads, count);
+        ns = (double)(sm_clock_ns() - start);
+    }
+    for (int r = 0; r < repetitions; r++) {
+        const uint64_t start = sm_clock_ns();
+        run(threads, count);
+        best = fmin(best, (double)(sm_clock_ns() - start));
+    }
+    c->value = best / (double)count * 1e-9;
+}
+
+static int measure_all(struct sm_ceilings *out, struct team *team, enum sm_ceilings_effort effort, char *why,
+                       size_t why_bytes)
+{
+    const struct sm_scheme *scheme;
+    memset(out, 0, sizeof *out);
+    out->threads = team->threads;
+    if (measure_memory(out, team, L1, effort, why, why_bytes)) return -1;
+    for (size_t i = 0; (scheme = sm_scheme_at(i)); i++) measure_scheme(out, team, scheme);
+    measure_team(out, "omp_fork", regions, team->threads);
+    measure_team(out, "omp_barrier", barriers, team->threads);
+    return 0;
+}
+
 int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,
                         size_t why_bytes)
 {
+    static struct sm_pin pin;
+    static struct sm_ceilings again;
+    struct team team = {.threads = threads};
     memset(out, 0, sizeof *out);
     if (threads < 1 || threads > TEAM_MOST) {
         snprintf(why, why_bytes, "cannot measure ceilings with %d threads: 1 to %d are possible", threads, TEAM_MOST);
         return -1;
     }
-    static struct sm_pin pin;
-    struct team team = {.threads = threads};
     if (!sm_pin_plan(&pin, threads, why, why_bytes)) team.pin = &pin;
-
-    struct level levels[4];
-    size_t share = GRAIN;
-    choose_levels(levels, (size_t)threads, effort);
-    for (int l = 0; l < 4; l++)
-        if (levels[l].bytes > share) share = levels[l].bytes;
-    char *memory = take_memory(&team, share);
-    if (!memory) {
-        snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", share * (size_t)threads / MIB);
-        return -1;
+    if (measure_all(out, &team, effort, why, why_bytes)) return -1;
+    /* a neighbour on the same core stays for seconds: in other rounds it may be gone */
+    for (int round = 1; effort == SM_CEILINGS_FULL && round < ROUNDS; round++) {
+        if (measure_all(&again, &team, effort, why, why_bytes)) return -1;
+        sm_ceilings_best(out, &again);
     }
-    for (int l = 0; l < 4; l++) measure_level(out, &team, &levels[l], effort);
-    munmap(memory, share * (size_t)threads);
-    const struct sm_scheme *scheme;
-    for (size_t i = 0; (scheme = sm_scheme_at(i)); i++) measure_scheme(out, &team, scheme, effort);
-    out->threads = threads;
+    return 0;
+}
+
+void sm_ceilings_best(struct sm_ceilings *ceilings, const struct sm_ceilings *other)
+{
+    for (size_t i = 0; i < ceilings->count; i++) {
+        struct sm_ceiling *c = &ceilings->item[i];
+        const struct sm_ceiling *o = sm_ceiling_named(other, c->name);
+        if (o && (!isfinite(c->value) || (strcmp(c->unit, "s") ? o->value > c->value : o->value < c->value))) *c = *o;
+    }
+}
+
+int sm_ceilings_refresh(struct sm_ceilings *ceilings, char *why, size_t why_bytes)
+{
+    static struct sm_pin pin;
+    struct team team = {.threads = ceilings->threads};
+    struct sm_ceilings fresh = {.count = 0};
+    if (!sm_pin_plan(&pin, team.threads, why, why_bytes)) team.pin = &pin;
+    if (measure_memory(&fresh, &team, L3, SM_CEILINGS_QUICK, why, why_bytes)) return -1;
+    for (size_t i = 0; i < ceilings->count; i++)
+        for (size_t f = 0; f < fresh.count; f++)
+            if (!strcmp(ceilings->item[i].name, fresh.item[f].name)) ceilings->item[i] = fresh.item[f];
     return 0;
 }
 

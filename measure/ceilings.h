@@ -1,4 +1,4 @@
-/* ceilings.h - what this machine can do at most: bytes a second by memory level, multiply-adds by scheme.
+/* ceilings.h - what this machine can do at most: bytes a second by memory level, multiply-adds and functions by scheme.
  *
  * Measured, not looked up: best of several, the first dropped, in the process that uses them. Names:
  *
@@ -8,10 +8,15 @@
  *   fma_f32_<isa>       multiply-adds/cycle of one core (core_cycles_est): f32, fused (any: mul, then add)
  *   madd_i16_<isa>      the same for int16 pairs into int32
  *   maddubs_i8_<isa>    the same for unsigned x signed bytes: maddubs, madd by ones, add
- *   maddubs_i4_<isa>    the same for 4-bit weights, whose products are summed in 16 bits eight at a time
+ *   maddubs_i4_<isa>    the same where products are summed in 16 bits eight at a time, as 4-bit weights allow
  *   dpwssd_i16_<isa>    the same for int16 pairs in one instruction
  *   dpbusd_i8_<isa>     the same for unsigned x signed bytes in one instruction
- *   ..._rate            multiply-adds/s of all threads together
+ *   dpbf16_<isa>        the same for pairs of bfloat16 into f32
+ *   exp_f32_<isa>       values/cycle of one core: exp of vectors by the fewest instructions that give it to 2e-6
+ *   tanh_f32_<isa>      the same for tanh, from that exp and a division
+ *   ..._rate            multiply-adds/s or values/s of all threads together
+ *   omp_fork            s that a parallel region of the team costs which does nothing, its end included
+ *   omp_barrier         s that a barrier costs inside one
  *
  * Memory levels are those of the kernel's cache directory. In a guest it may report the host's: then l3
  * and dram are what working sets of the stated bytes really got. */
@@ -25,13 +30,13 @@
 struct sm_ceiling {
     char name[32];
     double value;     /* NAN: not measured, why says the reason */
-    const char *unit; /* "B/s", "multiply-adds/cycle", "multiply-adds/s" */
+    const char *unit; /* "B/s", "multiply-adds/cycle", "multiply-adds/s", "values/cycle", "values/s", "s" */
     int threads;
     size_t bytes; /* working set of all threads together; 0: none */
     const char *why;
 };
 
-#define SM_CEILINGS_MOST 48
+#define SM_CEILINGS_MOST 64
 
 struct sm_ceilings {
     int threads;
@@ -39,12 +44,20 @@ struct sm_ceilings {
     struct sm_ceiling item[SM_CEILINGS_MOST];
 };
 
-enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL }; /* about 1.5 s, about 15 s */
+/* About a second; the best of five rounds, on more memory, about six. */
+enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL };
 
 /* Measures with a team of that many threads, each pinned for the while. *out always holds every name.
  * -1 with a sentence: no memory, or threads is not positive. */
 int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,
                         size_t why_bytes);
+
+/* Measures L3 and DRAM again, quickly: neighbours move them by a third from minute to minute. 0, or -1 and a sentence,
+ * and all is as it was. */
+int sm_ceilings_refresh(struct sm_ceilings *ceilings, char *why, size_t why_bytes);
+
+/* Keeps the better of the two for each name. */
+void sm_ceilings_best(struct sm_ceilings *ceilings, const struct sm_ceilings *other);
 
 /* The quick ones, measured at the first call for each number of threads and kept for this process; not for
  * several threads at once. NULL: they cannot be measured. */

@@ -1,0 +1,163 @@
+/* Which ceilings a case has, and what is made of them. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ceilings.h"
+#include "clock.h"
+#include "cpu.h"
+#include "rates.h"
+
+static struct sm_rates *rates; /* anew for each test, since it raises ceilings that are beaten */
+
+static void assert_near(double value, double wanted)
+{
+    if (!(fabs(value - wanted) <= 1e-9 * fabs(wanted))) fail_msg("%.12g is not %.12g", value, wanted);
+}
+
+static struct sm_bench_case case_of(const char *family, const char *variant)
+{
+    struct sm_bench_case c = {.family = sm_family_named(family), .workload = sm_workload_named(family), .threads = 1};
+    assert_non_null(c.family);
+    c.variant = sm_variant_named(c.family, variant);
+    assert_non_null(c.variant);
+    for (size_t d = 0; d < c.family->dim_count; d++) c.shape.dim[d] = c.family->dims[d].standard;
+    return c;
+}
+
+static void set(struct sm_bench_case *c, const char *axis, int64_t value)
+{
+    const int d = sm_dim_index(c->family, axis);
+    assert_true(d >= 0);
+    c->shape.dim[d] = value;
+}
+
+/* A case that took so many cycles for each of its ops. The caller destroys the record. */
+static struct sm_record *judged(const struct sm_bench_case *c, double cycles_per_op, struct sm_share *share)
+{
+    struct sm_record *r = sm_record_create("bench", "x");
+    const double hz = 3e9, ns = c->workload->ops(&c->shape) * cycles_per_op / hz * 1e9;
+    assert_non_null(r);
+    *share = sm_rates_judge(rates, c, c->workload->bytes(&c->shape), ns, hz, r);
+    return r;
+}
+
+static double ceiling_in(struct sm_record *r, const char *name, const char *unit)
+{
+    const json_t *c = json_object_get(json_object_get(sm_record_json(r), "ceilings"), name);
+    assert_non_null(c);
+    assert_string_equal(json_string_value(json_object_get(c, "unit")), unit);
+    return json_number_value(json_object_get(c, "value"));
+}
+
+static void exp_and_tanh_bind_where_they_are_worked_out(void **state)
+{
+    (void)state;
+    if (!(sm_cpu_features() & SM_CPU_AVX2)) skip();
+    const struct sm_ceiling *exp_most = sm_ceiling_named(sm_ceilings(1), "exp_f32_avx2");
+    assert_non_null(exp_most);
+    struct sm_bench_case c = case_of("gated_silu", "avx2");
+    struct sm_share share;
+    struct sm_record *r = judged(&c, 2 / exp_most->value, &share);
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")), "exp_f32_avx2");
+    assert_near(share.value, 0.5);
+    assert_false(share.impossible);
+    assert_near(ceiling_in(r, "exp_f32_avx2", "elements/cycle"), exp_most->value);
+    sm_record_destroy(r);
+    r = judged(&c, 0.05 / exp_most->value, &share); /* 20 times the ceiling */
+    assert_true(share.impossible);
+    sm_record_destroy(r);
+
+    c = case_of("softcap_f32", "avx2");
+    r = judged(&c, 8, &share);
+    ceiling_in(r, "tanh_f32_avx2", "elements/cycle");
+    sm_record_destroy(r);
+    c = case_of("softcap_f32", "ref"); /* by libm, whose limit nobody has measured */
+    r = judged(&c, 8, &share);
+    assert_null(json_object_get(json_object_get(sm_record_json(r), "ceilings"), "tanh_f32_avx2"));
+    sm_record_destroy(r);
+}
+
+/* A score of attention costs two multiply-adds for each dimension, and one exponential. */
+static void attention_pays_for_its_scores(void **state)
+{
+    (void)state;
+    if (!(sm_cpu_features() & SM_CPU_AVX2)) skip();
+    const double exps = sm_ceiling_named(sm_ceilings(1), "exp_f32_avx2")->value;
+    const double tanhs = sm_ceiling_named(sm_ceilings(1), "tanh_f32_avx2")->value;
+    struct sm_bench_case c = case_of("attention_f16", "literal_avx2");
+    struct sm_share share;
+    set(&c, "head_dim", 128);
+    set(&c, "softcap", 0);
+    struct sm_record *r = judged(&c, 1, &share);
+    assert_near(ceiling_in(r, "exp_f32_avx2", "multiply-adds/cycle"), 256 * exps);
+    sm_record_destroy(r);
+    set(&c, "softcap", 50);
+    r = judged(&c, 1, &share);
+    assert_near(ceiling_in(r, "tanh_f32_avx2", "multiply-adds/cycle"), 256 * tanhs);
+    sm_record_destroy(r);
+}
+
+static struct sm_ceilings two(double bandwidth, double seconds)
+{
+    return (struct sm_ceilings){.threads = 1,
+                                .count = 2,
+                                .item = {{.name = "dram_read", .value = bandwidth, .unit = "B/s"},
+                                         {.name = "omp_fork", .value = seconds, .unit = "s"}}};
+}
+
+static void the_better_ceiling_is_kept(void **state)
+{
+    (void)state;
+    struct sm_ceilings kept = two(10, 3e-6), other = two(12, 4e-6);
+    sm_ceilings_best(&kept, &other);
+    assert_near(kept.item[0].value, 12);
+    assert_near(kept.item[1].value, 3e-6);
+    kept = two(NAN, 5e-6);
+    sm_ceilings_best(&kept, &other);
+    assert_near(kept.item[0].value, 12);
+    assert_near(kept.item[1].value, 4e-6);
+}
+
+/* Of all, only L3 and DRAM: the figures of a minute ago are replaced, higher or not. */
+static void far_memory_is_measured_again(void **state)
+{
+    (void)state;
+    struct sm_ceilings c = *sm_ceilings(1);
+    char why[256];
+    for (size_t i = 0; i < c.count; i++) c.item[i].value = 1e30;
+    if (sm_ceilings_refresh(&c, why, sizeof why)) fail_msg("%s", why);
+    for (size_t i = 0; i < c.count; i++) {
+        const bool far = !strncmp(c.item[i].name, "l3_", 3) || !strncmp(c.item[i].name, "dram_", 5);
+        assert_true(far ? !(c.item[i].value >= 1e30) : c.item[i].value >= 1e30);
+    }
+}
+
+static int open_rates(void **state)
+{
+    (void)state;
+    return (rates = sm_rates_create()) ? 0 : -1;
+}
+
+static int close_rates(void **state)
+{
+    (void)state;
+    sm_rates_destroy(rates);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(exp_and_tanh_bind_where_they_are_worked_out, open_rates, close_rates),
+        cmocka_unit_test_setup_teardown(attention_pays_for_its_scores, open_rates, close_rates),
+        cmocka_unit_test_setup_teardown(the_better_ceiling_is_kept, open_rates, close_rates),
+        cmocka_unit_test_setup_teardown(far_memory_is_measured_again, open_rates, close_rates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
