@@ -96,6 +96,10 @@ int sm_session_decode(struct sm_session *session, int32_t token, char *why, size
  * 0 and up to P, else -1 and a sentence. From 0 an append may start. */
 int sm_session_truncate(struct sm_session *session, size_t past, char *why, size_t why_bytes);
 
+/* The first `past` slots count as valid from now on, and hold what their owner has put into the session's cache; the
+ * slots behind them must be zero. Needs an earlier call, and past <= max_seq - 1. 0, or -1 and a sentence. */
+int sm_session_assume(struct sm_session *session, size_t past, char *why, size_t why_bytes);
+
 /* The calls that the last prefill or append made; decode and truncate leave the list alone. */
 const struct sm_chunk *sm_session_chunks(const struct sm_session *session, size_t *count);
 

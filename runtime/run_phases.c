@@ -22,6 +22,20 @@ int sm_session_truncate(struct sm_session *s, size_t past, char *why, size_t why
     return 0;
 }
 
+int sm_session_assume(struct sm_session *s, size_t past, char *why, size_t why_bytes)
+{
+    if (!s->ran || past > s->options.max_seq - 1) {
+        snprintf(why, why_bytes,
+                 s->ran ? "taking %zu tokens for valid: there are %zu slots"
+                        : "taking %zu tokens of %zu slots for valid: prefill comes first",
+                 past, s->options.max_seq - 1);
+        return -1;
+    }
+    s->past = past;
+    if (s->cache->used < past) s->cache->used = past;
+    return 0;
+}
+
 static int check_tokens(const struct sm_session *s, const int32_t *tokens, size_t count, const char *doing, char *why,
                         size_t why_bytes)
 {

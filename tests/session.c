@@ -172,6 +172,33 @@ static void test_calls(void **state)
     fixture_close(&f);
 }
 
+/* Slots that somebody else has filled are as good as the session's own. */
+static void test_assumed_slots(void **state)
+{
+    (void)state;
+    struct fixture own, other;
+    const struct sm_session_options options = {.max_seq = 24, .kv = SM_KV_F16, .threads = 1};
+    open_model(&own, "native", &options);
+    open_model(&other, "native", &options);
+    const size_t vocab = own.model->shape.vocab;
+    assert_int_equal(sm_session_assume(other.session, 3, why, sizeof why), -1); /* nothing ran yet */
+    assert_int_equal(sm_session_prefill(own.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why), 0);
+    assert_int_equal(sm_session_prefill(other.session, tokens, 1, SM_PAD_RIGHT, why, sizeof why), 0);
+    const struct sm_cache *from = sm_session_cache(own.session), *to = sm_session_cache(other.session);
+    assert_int_equal(from->bytes, to->bytes);
+    memcpy(to->memory, from->memory, from->bytes);
+    assert_int_equal(sm_session_assume(other.session, 24, why, sizeof why), -1);
+    assert_int_equal(sm_session_assume(other.session, TOKENS, why, sizeof why), 0);
+    assert_int_equal(sm_session_past(other.session), TOKENS);
+    assert_int_equal(sm_session_decode(own.session, 7, why, sizeof why), 0);
+    assert_int_equal(sm_session_decode(other.session, 7, why, sizeof why), 0);
+    assert_memory_equal(sm_session_logits(own.session), sm_session_logits(other.session), vocab * sizeof(float));
+    assert_int_equal(sm_session_truncate(other.session, 2, why, sizeof why), 0);
+    assert_int_equal(to->used, 2);
+    fixture_close(&own);
+    fixture_close(&other);
+}
+
 static void test_variants_and_sizes(void **state)
 {
     (void)state;
@@ -268,7 +295,7 @@ int main(void)
         cmocka_unit_test(test_hooks_and_times), cmocka_unit_test(test_layer_kinds),
         cmocka_unit_test(test_calls),           cmocka_unit_test(test_variants_and_sizes),
         cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_synthetic),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),        cmocka_unit_test(test_assumed_slots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
