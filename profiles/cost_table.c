@@ -31,7 +31,7 @@ struct reading {
     struct sm_cost_table *table;
     struct gathered *points;
     size_t count;
-    char identity[IDENTITY_BYTES]; /* of machine and build of the last record */
+    char identity[IDENTITY_BYTES]; /* of machine and build of the last point */
     size_t fitted;                 /* points that a curve can go by */
     bool bad;
     char *why;
@@ -41,6 +41,11 @@ struct reading {
 const char *sm_cost_attention_name(enum sm_cost_attention attention)
 {
     return attention == SM_COST_SKIP ? "skip" : "literal";
+}
+
+void sm_cost_table_path(const struct sm_source *source, const char *recipe, char *path, size_t bytes)
+{
+    snprintf(path, bytes, "results/costs/%s-%s.jsonl", source->name, recipe);
 }
 
 static bool is_cost(const json_t *record)
@@ -58,7 +63,8 @@ static void identity_of(const json_t *record, char *text)
 static int note_identity(void *context, const json_t *record)
 {
     struct reading *r = context;
-    if (is_cost(record)) identity_of(record, r->identity);
+    const char *role = sm_cell_text(json_object_get(record, "cost"), "role");
+    if (is_cost(record) && (!strcmp(role, "fit") || !strcmp(role, "held-out"))) identity_of(record, r->identity);
     return 0;
 }
 
@@ -239,6 +245,16 @@ static int make_series(struct reading *r, size_t i)
     return sm_cost_series_fit(s);
 }
 
+/* Literal attention first, then by KV type and team. */
+static int by_series(const void *a, const void *b)
+{
+    const struct sm_cost_series *x = a, *y = b;
+    if (strcmp(x->model, y->model) != 0) return strcmp(x->model, y->model);
+    if (x->kv != y->kv) return x->kv < y->kv ? -1 : 1;
+    if (x->threads != y->threads) return x->threads < y->threads ? -1 : 1;
+    return x->attention < y->attention ? -1 : x->attention > y->attention;
+}
+
 static int read_all(struct reading *r, const char *path)
 {
     struct sm_records_summary summary;
@@ -257,6 +273,7 @@ static int read_all(struct reading *r, const char *path)
             snprintf(r->why, r->why_bytes, "reading costs from '%.300s': there is no memory", path);
             return -1;
         }
+    qsort(r->table->series, r->table->series_count, sizeof *r->table->series, by_series);
     return 0;
 }
 

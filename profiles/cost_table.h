@@ -14,7 +14,7 @@
  *     role        "fit": the curve goes by it; "held-out": it does not, and is what the curve is judged by; "steps":
  *                 no samples, but where the time goes; "table": what came of it all, for figures
  * samples are times of single calls in ns. memory.arena_bytes is of the one plan, memory.cache_bytes of the cache.
- * The rounds of a point are pooled, its time is their median. Records of another machine, commit or compiler than the
+ * The rounds of a point are pooled, its time is their median. Points of another machine, commit or compiler than the
  * last one's are left out, and counted.
  *
  * A series holds what shapes cost with one attention, KV type and team. */
@@ -23,6 +23,7 @@
 
 #include "cost_fit.h"
 #include "plan.h"
+#include "source.h"
 
 enum sm_cost_attention { SM_COST_LITERAL, SM_COST_SKIP, SM_COST_ATTENTIONS };
 
@@ -62,6 +63,9 @@ struct sm_cost_series {
 };
 
 struct sm_cost_table;
+
+/* Where slotmark costs puts the table of a model, and others look for it: results/costs/<model>-<recipe>.jsonl. */
+void sm_cost_table_path(const struct sm_source *source, const char *recipe, char *path, size_t bytes);
 
 /* 0; -1 and a sentence: the file cannot be read, has a line that is no record, a cost record with sizes or times that
  * cannot be, or none that a curve can go by. */

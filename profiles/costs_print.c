@@ -1,0 +1,246 @@
+#include "costs_print.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cells.h"
+
+#define MIB (1024.0 * 1024.0)
+
+static const json_t *cost_of(const json_t *record)
+{
+    return json_object_get(record, "cost");
+}
+
+static const char *shown(char *cell, size_t bytes, const char *format, double value)
+{
+    return sm_cell_shown(cell, bytes, format, value);
+}
+
+/* "literal f16 t2": which series a row is of. */
+static const char *series_name(const json_t *record, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s %s t%.0f", sm_cell_text(cost_of(record), "attention"), sm_cell_text(record, "kv_type"),
+             sm_cell_number(record, "threads"));
+    return text;
+}
+
+static void print_errors(const json_t *findings, FILE *out)
+{
+    size_t i, k;
+    json_t *record, *p;
+    char a[32], b[32], c[32], name[64];
+    fprintf(out, "\nThe curve, judged by points held out from it (errors relative to what was measured):\n\n"
+                 "| series          | phase   | points | held out | median error | worst | 90 %% within |\n"
+                 "|-----------------|---------|-------:|---------:|-------------:|------:|------------:|\n");
+    json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "phases"), k, p)
+    {
+        const double held_out = sm_cell_number(p, "held_out");
+        fprintf(out, "| %-15s | %-7s | %6.0f | %8.0f | %12s | %5s | %11s |\n", series_name(record, name, sizeof name),
+                sm_cell_text(p, "phase"), sm_cell_number(p, "points"), held_out,
+                shown(a, sizeof a, "%.1f %%", 100 * sm_cell_number(p, "median_error")),
+                shown(b, sizeof b, "%.1f %%", 100 * sm_cell_number(p, "worst_error")),
+                shown(c, sizeof c, "%.1f %%", 100 * sm_cell_number(p, "band")));
+    }
+}
+
+static void print_slopes(const json_t *findings, FILE *out)
+{
+    size_t i, k;
+    json_t *record, *knee;
+    char a[32], b[32], c[32], name[64];
+    fprintf(
+        out,
+        "\nWhat a decode pays for a slot, and where an append bucket stops being free (the knee M*):\n\n"
+        "| series          | ns per slot | ns per valid slot | at max_seq | knee, rows | within 10 %% of one row |\n"
+        "|-----------------|------------:|------------------:|-----------:|-----------:|-----------------------:|\n");
+    json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "knees"), k, knee)
+    {
+        fprintf(out, "| %-15s | %11s | %17s | %10.0f | %10s | %22.0f |\n", series_name(record, name, sizeof name),
+                shown(a, sizeof a, "%.1f", sm_cell_number(cost_of(record), "slot_ns")),
+                shown(b, sizeof b, "%.1f", sm_cell_number(cost_of(record), "valid_ns")),
+                sm_cell_number(knee, "max_seq"), shown(c, sizeof c, "%.1f", sm_cell_number(knee, "rows")),
+                sm_cell_number(knee, "free_rows"));
+    }
+}
+
+static void print_curve(const json_t *findings, FILE *out)
+{
+    size_t i, k;
+    json_t *record, *p;
+    char name[64];
+    fprintf(out,
+            "\nThe bucket curve: a call of so many rows, 1 a decode:\n\n"
+            "| series          | max_seq | rows |  past |        ms | 95 %% of the median   | curve, ms | ms a row |"
+            " plan, MiB |\n"
+            "|-----------------|--------:|-----:|------:|----------:|:---------------------|----------:|---------:|"
+            "----------:|\n");
+    json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "curve"), k, p)
+    {
+        const double ns = sm_cell_number(p, "ns"), rows = sm_cell_number(p, "rows");
+        char interval[64];
+        snprintf(interval, sizeof interval, "%.3f to %.3f", sm_cell_number(p, "low") / 1e6,
+                 sm_cell_number(p, "high") / 1e6);
+        fprintf(out, "| %-15s | %7.0f | %4.0f | %5.0f | %9.3f | %-20s | %9.3f | %8.3f | %9.2f |\n",
+                series_name(record, name, sizeof name), sm_cell_number(p, "max_seq"), rows, sm_cell_number(p, "past"),
+                ns / 1e6, interval, sm_cell_number(p, "curve_ns") / 1e6, ns / rows / 1e6,
+                sm_cell_number(p, "arena_bytes") / MIB);
+    }
+}
+
+/* One row for each number of tokens, a column for each set. */
+static void print_padding(const json_t *record, FILE *out)
+{
+    const json_t *padding = json_object_get(cost_of(record), "padding");
+    const char *sets[8];
+    char name[64];
+    size_t n = 0, i, k;
+    json_t *p, *q;
+    json_array_foreach(padding, i, p)
+    {
+        size_t known = 0;
+        while (known < n && strcmp(sets[known], sm_cell_text(p, "set")) != 0) known++;
+        if (known == n && n < 8) sets[n++] = sm_cell_text(p, "set");
+    }
+    if (!n) return;
+    fprintf(out, "\nPadding tax (time in a set's buckets over time in buckets made for the tokens), %s:\n\n| tokens |",
+            series_name(record, name, sizeof name));
+    for (k = 0; k < n; k++) fprintf(out, " %s |", sets[k]);
+    fprintf(out, "\n|-------:|");
+    for (k = 0; k < n; k++)
+        fprintf(out, "%.*s:|", (int)strlen(sets[k]) + 1, "--------------------------------------------");
+    json_array_foreach(padding, i, p)
+    {
+        if (strcmp(sm_cell_text(p, "set"), sets[0]) != 0) continue;
+        const double tokens = sm_cell_number(p, "tokens");
+        fprintf(out, "\n| %6.0f |", tokens);
+        for (k = 0; k < n; k++) {
+            double tax = NAN;
+            size_t j;
+            char cell[32];
+            json_array_foreach(padding, j, q) if (!strcmp(sm_cell_text(q, "set"), sets[k]) &&
+                                                  sm_cell_number(q, "tokens") >= tokens &&
+                                                  sm_cell_number(q, "tokens") <= tokens) tax = sm_cell_number(q, "tax");
+            fprintf(out, " %*s |", (int)strlen(sets[k]), shown(cell, sizeof cell, "%.2f", tax));
+        }
+    }
+    fprintf(out, "\n");
+}
+
+static void print_mask(const json_t *findings, FILE *out)
+{
+    size_t i, k, n = 0;
+    json_t *record, *p;
+    char name[64];
+    json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "mask"), k, p)
+    {
+        if (!n++)
+            fprintf(out,
+                    "\nMask tax of a decode (literal over skip at the same valid length; m: both measured, else by "
+                    "the curves):\n\n"
+                    "| series          | max_seq | valid | literal, ms | skip, ms | mask tax |   |\n"
+                    "|-----------------|--------:|------:|------------:|---------:|---------:|---|\n");
+        fprintf(out, "| %-15s | %7.0f | %5.0f | %11.3f | %8.3f | %8.2f | %s |\n",
+                series_name(record, name, sizeof name), sm_cell_number(p, "max_seq"), sm_cell_number(p, "valid"),
+                sm_cell_number(p, "literal_ns") / 1e6, sm_cell_number(p, "skip_ns") / 1e6, sm_cell_number(p, "tax"),
+                json_is_true(json_object_get(p, "measured")) ? "m" : " ");
+    }
+}
+
+static void print_sizes(const json_t *findings, FILE *out)
+{
+    size_t i, k;
+    json_t *record, *p;
+    char name[64];
+    fprintf(out,
+            "\nThe price of max_seq: a decode after %.0f valid slots (m: measured; c: by the curve; c+: by the curve "
+            "beyond what was measured), and its memory, which is exact:\n\n"
+            "| series          | max_seq |        ms |    | cache, MiB | plan, MiB |\n"
+            "|-----------------|--------:|----------:|----|-----------:|----------:|\n",
+            sm_cell_number(json_array_get(json_object_get(cost_of(json_array_get(findings, 0)), "sizes"), 0), "past"));
+    json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "sizes"), k, p)
+    {
+        const char *how = json_is_true(json_object_get(p, "measured"))       ? "m"
+                          : json_is_true(json_object_get(p, "extrapolated")) ? "c+"
+                                                                             : "c";
+        char a[32], b[32], c[32];
+        fprintf(out, "| %-15s | %7.0f | %9s | %-2s | %10s | %9s |\n", series_name(record, name, sizeof name),
+                sm_cell_number(p, "max_seq"), shown(c, sizeof c, "%.3f", sm_cell_number(p, "ns") / 1e6), how,
+                shown(a, sizeof a, "%.1f", sm_cell_number(p, "cache_bytes") / MIB),
+                shown(b, sizeof b, "%.2f", sm_cell_number(p, "arena_bytes") / MIB));
+    }
+}
+
+void costs_print_findings(const json_t *findings, FILE *out)
+{
+    size_t i;
+    json_t *record;
+    if (!json_array_size(findings)) return;
+    print_errors(findings, out);
+    print_slopes(findings, out);
+    print_curve(findings, out);
+    json_array_foreach(findings, i, record) print_padding(record, out);
+    print_mask(findings, out);
+    print_sizes(findings, out);
+}
+
+static json_t *point_json(const struct sm_cost_series *s, const struct sm_cost_measured *m)
+{
+    char why[256];
+    struct sm_cost c = {.ns = NAN};
+    const struct sm_cost_call call = {m->phase, m->rows, m->max_seq, m->past, m->tokens};
+    (void)sm_cost_predict(s, &call, &c, why, sizeof why);
+    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:I,s:I,s:I,s:I,s:b,s:I,s:f,s:f,s:f,s:o,s:f,s:f}", "model", s->model,
+                     "recipe", s->recipe, "attention", sm_cost_attention_name(s->attention), "kv", sm_kv_name(s->kv),
+                     "threads", (json_int_t)s->threads, "phase", sm_phase_name(m->phase), "rows", (json_int_t)m->rows,
+                     "max_seq", (json_int_t)m->max_seq, "past", (json_int_t)m->past, "tokens", (json_int_t)m->tokens,
+                     "held_out", m->held_out, "samples", (json_int_t)m->samples, "ns", m->ns, "low_ns", m->low,
+                     "high_ns", m->high, "curve_ns", isfinite(c.ns) ? json_real(c.ns) : json_null(), "arena_bytes",
+                     m->arena_bytes, "cache_bytes", m->cache_bytes);
+}
+
+static void print_csv_row(const json_t *point, bool head, FILE *out)
+{
+    const char *key, *comma = "";
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)point, key, value)
+    {
+        fputs(comma, out);
+        comma = ",";
+        if (head)
+            fputs(key, out);
+        else if (json_is_string(value))
+            fprintf(out, "%s", json_string_value(value));
+        else if (json_is_integer(value))
+            fprintf(out, "%lld", (long long)json_integer_value(value));
+        else if (json_is_boolean(value))
+            fputs(json_is_true(value) ? "1" : "0", out);
+        else if (json_is_number(value))
+            fprintf(out, "%.9g", json_number_value(value));
+    }
+    fputs("\n", out);
+}
+
+void costs_print_points(const struct sm_cost_table *table, enum costs_format format, FILE *out)
+{
+    json_t *all = json_array();
+    size_t i;
+    json_t *point;
+    for (size_t t = 0; t < sm_cost_table_count(table); t++) {
+        const struct sm_cost_series *s = sm_cost_table_at(table, t);
+        for (size_t p = 0; p < s->count; p++) json_array_append_new(all, point_json(s, &s->measured[p]));
+    }
+    if (format == COSTS_JSON) {
+        json_dumpf(all, out, JSON_INDENT(2));
+        fputs("\n", out);
+    }
+    if (format == COSTS_CSV && json_array_size(all)) print_csv_row(json_array_get(all, 0), true, out);
+    json_array_foreach(all, i, point)
+    {
+        if (format == COSTS_CSV) print_csv_row(point, false, out);
+        if (format != COSTS_JSONL) continue;
+        json_dumpf(point, out, JSON_COMPACT);
+        fputs("\n", out);
+    }
+    json_decref(all);
+}
