@@ -62,6 +62,12 @@ struct sm_history_proof {
 int sm_history_proof(struct sm_history *history, const char *kernel, const char *before, const char *after,
                      struct sm_history_proof *proof, char *why, size_t why_bytes);
 
+/* Takes the figures of a file (import.h), all or none of them, and says its format; `build` says which code was
+ * measured where the file does not (NULL: as it says). How many; 0: this very file was taken before; -1 and a sentence.
+ */
+long sm_history_import(struct sm_history *history, const char *path, const char *build, char *format,
+                       size_t format_bytes, char *why, size_t why_bytes);
+
 /* What others measured and `history import` took: a value of its own, not a pair. By name and unit, in the order of
  * their time. 0, or -1 and a sentence. */
 struct sm_history_figure {

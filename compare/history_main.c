@@ -7,7 +7,7 @@
 #include "history.h"
 
 struct wish {
-    const char *store, *glob;
+    const char *store, *glob, *build;
     double days;
     char **operands; /* after the action's name */
     size_t count;
@@ -77,6 +77,20 @@ static int anchor(struct sm_history *h, const struct wish *w, char *why, size_t 
     return sm_history_set_anchor(h, w->glob, w->operands[0], why, why_bytes);
 }
 
+/* Files that can be read are taken, whatever comes of the others. */
+static int import(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    int code = 0;
+    for (size_t i = 0; i < w->count; i++) {
+        char format[24];
+        const long n = sm_history_import(h, w->operands[i], w->build, format, sizeof format, why, why_bytes);
+        if (n > 0) printf("%ld figures of %s imported from %s\n", n, format, w->operands[i]);
+        if (n == 0) printf("%s was imported before\n", w->operands[i]);
+        if (n < 0) code = tell(why);
+    }
+    return code;
+}
+
 static const struct action {
     const char *name;
     size_t least, most; /* operands after the name */
@@ -85,7 +99,7 @@ static const struct action {
 } actions[] = {
     {"list", 0, 0, false, list},  {"show", 1, 1, false, show},    {"check", 1, 1, false, check},
     {"merge", 1, 1, true, merge}, {"prune", 0, 0, false, prune},  {"forget", 1, 1, false, forget},
-    {"alias", 0, 2, true, alias}, {"anchor", 0, 1, true, anchor},
+    {"alias", 0, 2, true, alias}, {"anchor", 0, 1, true, anchor}, {"import", 1, 63, true, import},
 };
 
 static const struct action *find(const struct sm_arguments_rest *rest)
@@ -107,6 +121,8 @@ int history_main(int argc, char **argv)
         {"store", 0, SM_ARGUMENT_STRING, &w.store, NULL, "FILE", "the history (default results/history.sqlite)"},
         {"days", 0, SM_ARGUMENT_NUMBER, &w.days, NULL, "N", "prune: forget what began longer ago"},
         {"bench", 0, SM_ARGUMENT_STRING, &w.glob, NULL, "GLOB", "anchor: of these kernels only, as record names them"},
+        {"build", 0, SM_ARGUMENT_STRING, &w.build, NULL, "NAME",
+         "import: the code that was measured, where the file does not say"},
         SM_ARGUMENTS_END,
     };
     const struct sm_arguments spec = {
@@ -123,7 +139,8 @@ int history_main(int argc, char **argv)
         "  slotmark history prune --days 365\n"
         "  slotmark history forget SESSION\n"
         "  slotmark history alias rmsnorm/simd rmsnorm/avx2\n"
-        "  slotmark history anchor v1.0",
+        "  slotmark history anchor v1.0\n"
+        "  slotmark history import google-benchmark.json llama-bench.jsonl results/bench.jsonl",
         1,
         64,
         false};

@@ -100,7 +100,8 @@ int sm_history_figures(struct sm_history *h, sm_history_next_figure *next, void 
     if (sqlite3_prepare_v2(
             h->db,
             "SELECT f.name, f.unit, i.build, i.id, i.started, f.value, f.spread, f.samples FROM figure f "
-            "JOIN import i ON i.id = f.import ORDER BY f.name, f.unit, i.started, i.rowid, f.ordinal",
+            "JOIN import i ON i.id = f.import ORDER BY f.name, f.unit, coalesce(i.started, i.taken), i.rowid, "
+            "f.ordinal",
             -1, &s, NULL))
         return refuse(h, why, why_bytes);
     while ((code = sqlite3_step(s)) == SQLITE_ROW) {
@@ -132,6 +133,27 @@ bool sm_history_has_figures(struct sm_history *h)
     return !sm_history_figures(h, stop_at_once, &has, why, sizeof why) && has;
 }
 
+static int list_imports(struct sm_history *h, size_t most, FILE *out, char *why, size_t why_bytes)
+{
+    sqlite3_stmt *s;
+    int code;
+    if (sqlite3_prepare_v2(h->db,
+                           "SELECT id, coalesce(started, taken), format, path, build, (SELECT count(*) FROM figure f "
+                           "WHERE f.import = import.id) FROM import ORDER BY taken DESC, rowid DESC LIMIT ?",
+                           -1, &s, NULL))
+        return refuse(h, why, why_bytes);
+    sqlite3_bind_int64(s, 1, (long long)most);
+    while ((code = sqlite3_step(s)) == SQLITE_ROW) {
+        char when[32];
+        const char *build = sm_history_text(s, 4);
+        fprintf(out, "%s  %s  imported %s from %s%s%.12s  %lld figures\n", sm_history_text(s, 0),
+                sm_history_time(sqlite3_column_int64(s, 1), "%Y-%m-%d %H:%M", when, sizeof when), sm_history_text(s, 2),
+                sm_history_text(s, 3), *build ? " of " : "", build, sqlite3_column_int64(s, 5));
+    }
+    sqlite3_finalize(s);
+    return code == SQLITE_DONE ? 0 : refuse(h, why, why_bytes);
+}
+
 int sm_history_list(struct sm_history *h, size_t most, FILE *out, char *why, size_t why_bytes)
 {
     sqlite3_stmt *s;
@@ -151,7 +173,7 @@ int sm_history_list(struct sm_history *h, size_t most, FILE *out, char *why, siz
                 sqlite3_column_type(s, 5) == SQLITE_NULL ? "not finished" : sm_history_text(s, 5));
     }
     sqlite3_finalize(s);
-    return code == SQLITE_DONE ? 0 : refuse(h, why, why_bytes);
+    return code == SQLITE_DONE ? list_imports(h, most, out, why, why_bytes) : refuse(h, why, why_bytes);
 }
 
 static void print_comparison(sqlite3_stmt *s, FILE *out)
@@ -162,6 +184,26 @@ static void print_comparison(sqlite3_stmt *s, FILE *out)
     if (isfinite(low) && isfinite(high)) fprintf(out, "  [%+.2f, %+.2f]", 100 * expm1(low), 100 * expm1(high));
     fprintf(out, "  %s%s%s%s\n", sqlite3_column_type(s, 1) == SQLITE_NULL ? "not finished" : sm_history_text(s, 1),
             sqlite3_column_int(s, 6) ? " (control)" : "", *sm_history_text(s, 5) ? ": " : "", sm_history_text(s, 5));
+}
+
+/* How many figures an import has; -1: a database that is not well. */
+static int show_import(struct sm_history *h, const char *import, FILE *out)
+{
+    sqlite3_stmt *s;
+    int code, rows = 0;
+    if (sqlite3_prepare_v2(h->db,
+                           "SELECT name, unit, value, spread, samples FROM figure WHERE import = ? ORDER BY ordinal",
+                           -1, &s, NULL))
+        return -1;
+    sqlite3_bind_text(s, 1, import, -1, SQLITE_TRANSIENT);
+    for (; (code = sqlite3_step(s)) == SQLITE_ROW; rows++) {
+        fprintf(out, "%-60s  imported %12.6g %s", sm_history_text(s, 0), sqlite3_column_double(s, 2),
+                sm_history_text(s, 1));
+        if (isfinite(sm_history_real(s, 3))) fprintf(out, " +- %.3g", sm_history_real(s, 3));
+        fprintf(out, "  n %lld\n", sqlite3_column_int64(s, 4));
+    }
+    sqlite3_finalize(s);
+    return code == SQLITE_DONE ? rows : -1;
 }
 
 int sm_history_show(struct sm_history *h, const char *session, FILE *out, char *why, size_t why_bytes)
@@ -179,9 +221,10 @@ int sm_history_show(struct sm_history *h, const char *session, FILE *out, char *
         rows++;
     }
     sqlite3_finalize(s);
+    if (code == SQLITE_DONE && !rows) rows = show_import(h, session, out);
     if (code == SQLITE_DONE && !rows) {
-        snprintf(why, why_bytes, "reading the history: it has no session %s", session);
+        snprintf(why, why_bytes, "reading the history: it has no session or import %s", session);
         return -1;
     }
-    return code == SQLITE_DONE ? 0 : refuse(h, why, why_bytes);
+    return code == SQLITE_DONE && rows > 0 ? 0 : refuse(h, why, why_bytes);
 }

@@ -175,7 +175,8 @@ static void end_line(struct lines *l)
     if (!l->count) return;
     fprintf(l->out, "imported: %s  %zu points  ", l->last.name, l->count);
     sparkline(l->value, kept, l->out);
-    fprintf(l->out, "  last %.5g %s%s%s\n", l->last.value, l->last.unit, l->last.build[0] ? " of " : "", l->last.build);
+    fprintf(l->out, "  last %.5g %s%s%.12s\n", l->last.value, l->last.unit, l->last.build[0] ? " of " : "",
+            l->last.build);
 }
 
 static bool add_line(void *state, const struct sm_history_figure *f)
