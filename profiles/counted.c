@@ -8,6 +8,7 @@ struct sm_counted {
     struct sm_counters *counters;
     struct sm_counter_team *team;
     size_t pass, kind;
+    double calls; /* that one call counts for */
 };
 
 struct sm_counted *sm_counted_create(const struct sm_counter_group *group)
@@ -40,6 +41,7 @@ int sm_counted_reset(struct sm_counted *c, size_t threads, size_t kinds)
     sm_counter_team_destroy(c->team);
     c->team = team;
     c->kind = BY_PHASE;
+    c->calls = 1;
     return 0;
 }
 
@@ -54,7 +56,7 @@ static void begin_call(void *state, enum sm_phase phase, size_t thread)
 static void end_call(void *state, enum sm_phase phase, size_t thread)
 {
     struct sm_counted *c = state;
-    sm_counter_team_end(c->team, thread, c->kind == BY_PHASE ? (size_t)phase : c->kind, 1);
+    sm_counter_team_end(c->team, thread, c->kind == BY_PHASE ? (size_t)phase : c->kind, c->calls);
 }
 
 struct sm_run_hooks sm_counted_hooks(struct sm_counted *c, size_t pass)
@@ -63,9 +65,10 @@ struct sm_run_hooks sm_counted_hooks(struct sm_counted *c, size_t pass)
     return (struct sm_run_hooks){.begin = begin_call, .end = end_call, .state = c};
 }
 
-void sm_counted_as(struct sm_counted *c, size_t kind)
+void sm_counted_as(struct sm_counted *c, size_t kind, double calls)
 {
     c->kind = kind;
+    c->calls = calls;
 }
 
 void sm_counted_record(const struct sm_counted *c, size_t kind, double tokens, double ops, struct sm_record *record)

@@ -24,8 +24,8 @@ int sm_counted_reset(struct sm_counted *counted, size_t threads, size_t kinds);
 
 /* The hooks of a session that is counted in one pass: calls are added under their phase. */
 struct sm_run_hooks sm_counted_hooks(struct sm_counted *counted, size_t pass);
-/* From now on under this kind instead. */
-void sm_counted_as(struct sm_counted *counted, size_t kind);
+/* From now on under this kind instead, each as so many calls: 1/n where n of them are counted together. */
+void sm_counted_as(struct sm_counted *counted, size_t kind, double calls);
 
 /* Adds the group's counters and metrics to a record: the mean of one `kind`'s calls, summed over the team. tokens: the
  * real ones of a call; NAN: their number varies. */

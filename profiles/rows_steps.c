@@ -12,7 +12,9 @@ static void print_counters(const json_t *record, FILE *out)
     json_t *c;
     if (!json_array_size(counters)) return;
     fprintf(out, "\nCounters of %s, the team's sum:\n",
-            !strcmp(sm_cell_text(record, "phase"), "decode") ? "a decoded token" : "a prefill");
+            !strcmp(sm_cell_text(record, "phase"), "decode")   ? "a decoded token"
+            : !strcmp(sm_cell_text(record, "phase"), "append") ? "a turn's append"
+                                                               : "a prefill");
     json_array_foreach(counters, i, c)
     {
         if (json_is_number(json_object_get(c, "value")))

@@ -10,7 +10,7 @@
 #include "trial_record.h"
 #include "verify_metrics.h"
 
-enum pass { PASS_CHECK, PASS_TIME, PASS_LOOK };
+enum pass { PASS_CHECK, PASS_TIME, PASS_LOOK, PASS_COUNT };
 
 struct run {
     const struct sm_turns_trial *trial;
@@ -23,6 +23,7 @@ struct run {
     float *logits; /* [turns][vocab]: of the session itself, at the end of each turn's tokens */
     enum pass pass;
     size_t rep;
+    struct sm_counted *counted; /* PASS_COUNT: whose turn it is */
     char *why;
     size_t why_bytes;
 };
@@ -179,6 +180,13 @@ static int look(struct run *r, struct sm_turn_op *op, const struct sm_session *s
     return 0;
 }
 
+/* Calls of an op are counted together, those that generate tokens one by one. */
+static double calls_of(const struct sm_turn_op *op)
+{
+    if (op->way == SM_TURN_DECODE) return 1;
+    return op->way == SM_TURN_DECODE_LOOP ? (double)op->tokens : (double)op->chunk_count;
+}
+
 /* One op in the manner of the pass: 0, 1 interrupted, -1. */
 static int one(struct run *r, struct sm_turn_op *op, struct sm_session *s)
 {
@@ -186,6 +194,12 @@ static int one(struct run *r, struct sm_turn_op *op, struct sm_session *s)
     const bool back = op->past && (op->way == SM_TURN_DECODE_LOOP || op->way == SM_TURN_EXACT);
     if (back && sm_session_truncate(s, op->past, r->why, r->why_bytes)) return -1;
     if (r->pass == PASS_LOOK) sm_session_times_clear(s);
+    if (r->pass == PASS_COUNT) {
+        sm_counted_as(r->counted, (size_t)(op - r->ops.at), 1 / calls_of(op));
+        const int failed = sm_turn_op_run(&r->ops, op, s, NULL, r->why, r->why_bytes);
+        sm_counted_as(r->counted, r->ops.count, 1); /* what stands between ops goes nowhere */
+        return failed;
+    }
     if (r->pass != PASS_TIME) {
         if (sm_turn_op_run(&r->ops, op, s, NULL, r->why, r->why_bytes)) return -1;
         return r->pass == PASS_CHECK ? check(r, op, s) : look(r, op, s);
@@ -230,19 +244,19 @@ static int walk_exact(struct run *r, struct sm_session *s)
     return outcome;
 }
 
-/* One pass, or all repetitions of it, with sessions of these options. */
+/* A pass, and after PASS_CHECK all repetitions of PASS_TIME, with sessions of these options. */
 static int passes(struct run *r, const struct sm_session_options *own, const struct sm_session_options *exact,
-                  bool timed)
+                  enum pass first)
 {
     struct sm_session *s[2] = {NULL, NULL};
     int outcome = -1;
     if (sm_session_create(&s[0], r->weights, own, r->why, r->why_bytes) ||
         (exact && sm_session_create(&s[1], r->weights, exact, r->why, r->why_bytes)))
         goto done;
-    r->pass = timed ? PASS_CHECK : PASS_LOOK;
+    r->pass = first;
     outcome = walk(r, s[0]);
     if (!outcome && exact) outcome = walk_exact(r, s[1]);
-    if (outcome || !timed) goto done;
+    if (outcome || first != PASS_CHECK) goto done;
     r->pass = PASS_TIME;
     for (size_t i = 0; i < r->ops.count; i++) sm_witnesses_begin(r->ops.at[i].witnesses);
     for (r->rep = 0; r->rep < r->trial->trial.reps && !outcome; r->rep++) {
@@ -254,6 +268,37 @@ done:
     sm_session_destroy(s[0]);
     sm_session_destroy(s[1]);
     return outcome;
+}
+
+/* The same again for each pass of each group of counters. */
+static int count(struct run *r, struct sm_session_options *own, struct sm_session_options *exact)
+{
+    const struct sm_trial *t = &r->trial->trial;
+    int outcome = 0;
+    for (size_t i = 0; i < t->counted_count && !outcome; i++) {
+        r->counted = t->counted[i];
+        if (sm_counted_reset(r->counted, t->threads, r->ops.count + 1)) {
+            snprintf(r->why, r->why_bytes, "there is no memory to count %zu threads", t->threads);
+            return -1;
+        }
+        sm_counted_as(r->counted, r->ops.count, 1);
+        for (size_t pass = 0; pass < sm_counted_passes(r->counted) && !outcome; pass++) {
+            own->hooks = sm_counted_hooks(r->counted, pass);
+            if (exact) exact->hooks = own->hooks;
+            outcome = passes(r, own, exact, PASS_COUNT);
+        }
+    }
+    return outcome;
+}
+
+static void add_counts(const struct run *r, const struct sm_turn_op *op)
+{
+    const struct sm_trial *t = &r->trial->trial;
+    const bool decode = op->way == SM_TURN_DECODE;
+    const double ops = decode ? sm_trial_rows_ops(&r->weights->model->shape, 1, t->max_seq)
+                              : json_number_value(json_object_get(sm_record_json(op->record), "ops"));
+    for (size_t i = 0; i < t->counted_count; i++)
+        sm_counted_record(t->counted[i], (size_t)(op - r->ops.at), decode ? 1 : (double)op->tokens, ops, op->record);
 }
 
 /* Fills in the samples and lets go of the records. Returns whether an answer was wrong. */
@@ -268,6 +313,7 @@ static bool hand_over_all(struct run *r, void (*hand_over)(void *context, struct
         sm_record_set_numbers(op->record, "samples", op->ns, reps);
         if (op->token_ns) sm_record_set_numbers(op->record, "token_ns", op->token_ns, reps * op->tokens);
         sm_record_set_json(op->record, "witnesses", sm_witnesses_json(op->witnesses));
+        add_counts(r, op);
         if (op->way != SM_TURN_DECODE && !(op->peir <= SM_TURNS_WRONG_PEIR)) {
             wrong = true;
             snprintf(why, sizeof why, "turn %zu by the way '%s' ends %.3g %% (PEIR) from the session's own logits",
@@ -301,11 +347,13 @@ int sm_turns_trial_run(const struct sm_turns_trial *t, const struct sm_source *s
         snprintf(why, why_bytes, "there is no memory for %zu repetitions of %zu turns", t->trial.reps, t->turns->count);
         goto done;
     }
-    outcome = passes(&r, &own, with_exact ? &exact : NULL, true);
+    outcome = passes(&r, &own, with_exact ? &exact : NULL, PASS_CHECK);
     if (outcome) goto done;
     r.label.peak = peak_known ? sm_memory_peak() : 0;
     own.clock_ns = exact.clock_ns = sm_clock_ns;
-    outcome = passes(&r, &own, with_exact ? &exact : NULL, false);
+    outcome = passes(&r, &own, with_exact ? &exact : NULL, PASS_LOOK);
+    own.clock_ns = exact.clock_ns = NULL;
+    if (!outcome) outcome = count(&r, &own, with_exact ? &exact : NULL);
     if (!outcome) outcome = hand_over_all(&r, hand_over, context) ? 2 : 0;
 done:
     free(r.logits);

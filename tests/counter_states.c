@@ -194,6 +194,19 @@ static void each_state_is_seen_as_such(void **unused)
     }
 }
 
+/* Each turn by each way has counts of its own: more tokens one by one, more instructions. */
+static void sessions_are_counted(void **unused)
+{
+    (void)unused;
+    static const struct stage s = {"usable", "usable", "papi PAPI_TOT_INS"};
+    expect("a session", slotmark("usable",
+                                 "profile " MODEL " --max-seq 48 --turns 6+2,12+1 --buckets 4 --reps 1 --threads 2 "
+                                 "--counters " PLAYED " --out %s/session",
+                                 folder));
+    check_output("a session", &s);
+    check_records("session/profile.jsonl", &s, 7);
+}
+
 /* One page of all of it, and the figures' data. */
 static void the_report_tells_them_apart(void **unused)
 {
@@ -247,6 +260,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_state_is_seen_as_such),
+        cmocka_unit_test(sessions_are_counted),
         cmocka_unit_test(the_report_tells_them_apart),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

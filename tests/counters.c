@@ -358,6 +358,25 @@ static void a_share_is_published(void **state)
     sm_counters_destroy(counters);
 }
 
+/* Nothing is played: where the kernel shows no PMU, no hardware counter counts, whatever PAPI lists. */
+static void this_machine_without_a_pmu_has_no_counters(void **state)
+{
+    (void)state;
+    struct sm_counter_group core;
+    char why[512];
+    if (sm_counters_pmu_visible()) skip();
+    assert_int_equal(sm_counter_group_load(SM_SOURCE_DIR "/profiles/counters/core.group", &core, why, sizeof why), 0);
+    struct sm_counters *counters = sm_counters_create(&core, 0);
+    for (size_t i = 0; i < sm_counters_count(counters); i++) {
+        const enum sm_counter_state found = sm_counters_at(counters, i)->state;
+        /* a container may forbid to ask */
+        if (found != SM_COUNTER_ABSENT && found != SM_COUNTER_DENIED && found != SM_COUNTER_FILTERED)
+            fail_msg("%s is %s", sm_counters_at(counters, i)->name, sm_counter_state_name(found));
+    }
+    assert_int_equal(sm_counters_passes(counters), 0);
+    sm_counters_destroy(counters);
+}
+
 static void write_fact(const char *folder, const char *file, const char *text)
 {
     char path[512];
@@ -437,6 +456,7 @@ int main(void)
         cmocka_unit_test_setup(formulas_compute_or_say_what_is_wrong, reset),
         cmocka_unit_test_setup(what_does_not_fit_takes_another_pass, reset),
         cmocka_unit_test_setup(a_share_is_published, reset),
+        cmocka_unit_test_setup(this_machine_without_a_pmu_has_no_counters, reset),
         cmocka_unit_test_setup(units_of_the_machine_are_found_and_added, reset),
         cmocka_unit_test_setup(groups_load_and_bad_ones_get_a_sentence, reset),
     };
