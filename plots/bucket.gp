@@ -14,7 +14,9 @@ set multiplot layout 1, 2 margins 0.10, 0.97, 0.145, panel_top spacing 0.10, 0.1
 load "time_tics.gp"
 set title "time of a call" offset 0, -0.6 font ",12"
 plot for [s = 0:series - 1] data using (only(here(0, s), column("rows"))):(column("time_ns")):(column("low_ns")):(column("high_ns")) \
-    with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
+    with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
+    data using (spot(1, column("rows"))):(column("time_ns")):(row(0)) \
+    with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 unset label
 lo = row_lo; hi = row_hi
 load "time_tics.gp"
@@ -24,5 +26,7 @@ plot for [s = 0:series - 1] data using (only(here(0, s), column("rows"))):(colum
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
     for [s = 0:series - 1] data using (knee(s)):(column("row_ns")) with points pt 6 ps 2.4 lw 2 lc rgb colour(s), \
     for [s = 0:series - 1] data using (knee(s)):(column("row_ns")):(sprintf("%d", column("rows"))) \
-        with labels left offset 0.9, 0.9 font ",11" textcolor rgb colour(s)
+        with labels left offset 0.9, 0.9 font ",11" textcolor rgb colour(s), \
+    data using (spot(1, column("rows"))):(column("row_ns")):(row(0)) \
+        with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 unset multiplot

@@ -30,7 +30,8 @@ FILE *sm_folder_open(const char *folder, const char *name, const char *ending, c
     return fopen(path, mode);
 }
 
-static const char *const endings[] = {"tsv", "svg", "png"};
+static const char *const endings[] = {"tsv", "svg", "png", "page"}; /* the last of a report, while it is made */
+enum { FILES = sizeof endings / sizeof *endings };
 
 static int is_ours(const char *folder)
 {
@@ -49,12 +50,12 @@ int sm_folder_claim(const char *folder, char *why, size_t why_bytes)
         return -1;
     }
     if (is_ours(folder)) return 0;
-    for (size_t i = 0; i < 3 * sm_figure_count; i++) {
-        FILE *there = sm_folder_open(folder, sm_figures[i / 3].name, endings[i % 3], "re");
+    for (size_t i = 0; i < FILES * sm_figure_count; i++) {
+        FILE *there = sm_folder_open(folder, sm_figures[i / FILES].name, endings[i % FILES], "re");
         if (!there) continue;
         fclose(there);
         snprintf(why, why_bytes, "%.200s/%s.%s is there already and not ours: give another folder with --out", folder,
-                 sm_figures[i / 3].name, endings[i % 3]);
+                 sm_figures[i / FILES].name, endings[i % FILES]);
         return -1;
     }
     FILE *index = sm_folder_open(folder, "index", "html", "wxe");
@@ -69,7 +70,7 @@ int sm_folder_claim(const char *folder, char *why, size_t why_bytes)
 
 void sm_folder_clear(const char *folder, const char *name)
 {
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+    for (size_t i = 0; i < FILES; i++) {
         char path[SM_FOLDER_BYTES + 100];
         snprintf(path, sizeof path, "%s/%s.%s", folder, name, endings[i]);
         unlink(path);

@@ -14,7 +14,9 @@ do for [p = 0:panels - 1] {
     if (p < panels - across(panels)) { unset xlabel } else { set xlabel "valid past slots" }
     if (p % across(panels)) { unset ylabel } else { set ylabel unit == 1e3 ? "time of a call (µs)" : "time of a call (ms)" }
     plot for [s = 0:series - 1] data using (only(here(p, s), column("valid"))):(column("time_ns") / unit):(column("low_ns") / unit):(column("high_ns") / unit) \
-        with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
+        with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
+        data using (spot(column("panel") == p, column("valid"))):(column("time_ns") / unit):(row(0)) \
+            with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }
 unset multiplot

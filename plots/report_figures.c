@@ -12,7 +12,8 @@
 #include "svg.h"
 #include "templates.h"
 
-#define TABLE_ROWS 300 /* of one figure that the page holds */
+#define TABLE_ROWS 300  /* of one figure that the page holds */
+#define LINKS_MOST 1500 /* rows of a figure whose points are links */
 
 /* Writes the table and lets gnuplot draw it. */
 static int draw(struct sm_report_figure *f, const char *folder, const char *templates)
@@ -28,12 +29,12 @@ static int draw(struct sm_report_figure *f, const char *folder, const char *temp
     const struct sm_gnuplot_job job = {.folder = folder,
                                        .templates = templates,
                                        .name = f->figure->name,
-                                       .format = "svg",
+                                       .format = f->drawing.table.rows > LINKS_MOST ? "svg" : "page",
                                        .title = f->figure->title,
                                        .subtitle = subtitle,
                                        .foot = f->foot};
     if (sm_gnuplot_draw(&job, f->missing, sizeof f->missing)) return -1;
-    snprintf(file, sizeof file, "%.60s.svg", f->figure->name);
+    snprintf(file, sizeof file, "%.60s.%s", f->figure->name, job.format);
     f->svg = sm_templates_read(folder, file, f->missing, sizeof f->missing);
     return f->svg ? 0 : -1;
 }
@@ -73,18 +74,64 @@ void sm_report_destroy(struct sm_report *report)
     sm_results_destroy(&report->settled);
 }
 
-static void cell(FILE *to, const char *text, int is_case)
+/* Where the records of a figure stand in the page: their cases and numbers. NULL: no memory. */
+static json_t *places_of(const struct sm_drawing *d)
+{
+    json_t *places = json_object();
+    for (size_t i = 0; places && i < d->used_count; i++) {
+        char name[SM_CELL_BYTES]; /* as the table has it */
+        sm_text_tidy(name, sizeof name, sm_result_text(d->used[i], "case"));
+        if (json_object_set_new(places, name, json_integer((json_int_t)d->used[i]->order))) {
+            json_decref(places);
+            return NULL;
+        }
+    }
+    return places;
+}
+
+/* The start of a link to a record. 1: the page knows none of that case. */
+static int open_link(FILE *to, const json_t *places, const char *name, const char *more)
+{
+    const json_t *place = json_object_get(places, name);
+    if (!place) return 1;
+    sm_html(to, "<a href=\"#record=%z\"%r>", (size_t)json_integer_value(place), more);
+    return 0;
+}
+
+struct points {
+    const json_t *places;
+    const char **rows; /* of the table */
+    size_t count;
+};
+
+/* Of a point. Not on the way of the Tab key: the table below has the same links. */
+static int link_point(void *state, FILE *to, size_t row)
+{
+    const struct points *points = state;
+    if (row >= points->count) return 1;
+    const char *line = points->rows[row], *end = line + strcspn(line, "\n"), *from = end;
+    while (from > line && from[-1] != '\t') from--;
+    char name[SM_CELL_BYTES];
+    snprintf(name, sizeof name, "%.*s", (int)(end - from), from);
+    if (open_link(to, points->places, name, " tabindex=\"-1\"")) return 1;
+    sm_html(to, "<title>%s</title>", name);
+    return 0;
+}
+
+static void cell(FILE *to, const char *text, const json_t *places)
 {
     char *end;
     strtod(text, &end);
-    if (is_case && *text)
-        sm_html(to, "<td><a href=\"#filter=%u\">%s</a></td>", text, text);
-    else
+    if (places && json_object_get(places, text)) {
+        fputs("<td>", to);
+        open_link(to, places, text, "");
+        sm_html(to, "%s</a></td>", text);
+    } else
         sm_html(to, "<td%r>%s</td>", *text && !*end ? " class=\"n\"" : "", text);
 }
 
 /* The rows as the figure's table has them, the case of each as a link to its record. -1: no memory. */
-static int table(const struct sm_report_figure *f, FILE *to)
+static int table(const struct sm_report_figure *f, const json_t *places, FILE *to)
 {
     const struct sm_table *t = &f->drawing.table;
     char columns[400], *rows = t->text ? strdup(t->text) : strdup("");
@@ -103,7 +150,7 @@ static int table(const struct sm_report_figure *f, FILE *to)
         for (char *at = line, *tab; at; at = tab ? tab + 1 : NULL) {
             tab = strchr(at, '\t');
             if (tab) *tab = 0;
-            cell(to, at, with_case && !tab);
+            cell(to, at, with_case && !tab ? places : NULL);
         }
         fputs("</tr>\n", to);
     }
@@ -115,8 +162,19 @@ static int table(const struct sm_report_figure *f, FILE *to)
     return 0;
 }
 
+/* The beginnings of a table's rows. NULL: none, or no memory. */
+static const char **rows_of(const struct sm_table *t)
+{
+    const char **rows = t->rows ? malloc(t->rows * sizeof *rows) : NULL, *at = t->text;
+    for (size_t i = 0; rows && i < t->rows; i++) {
+        rows[i] = at;
+        at += strcspn(at, "\n") + 1;
+    }
+    return rows;
+}
+
 /* The picture. 0; 1: it is none that a page may hold; -1: no memory. */
-static int picture(const struct sm_report_figure *f, const char *prefix, FILE *to)
+static int picture(const struct sm_report_figure *f, const json_t *places, const char *prefix, FILE *to)
 {
     char *text = NULL, description[1400];
     size_t bytes = 0;
@@ -124,7 +182,10 @@ static int picture(const struct sm_report_figure *f, const char *prefix, FILE *t
     if (!buffer) return -1;
     snprintf(description, sizeof description, "%s; %s. %s %s", f->drawing.subtitle, f->foot, f->figure->see,
              f->drawing.finding);
-    const int unfit = sm_svg_inline(buffer, f->svg, prefix, f->figure->title, description);
+    struct points points = {places, rows_of(&f->drawing.table), f->drawing.table.rows};
+    const struct sm_svg_page page = {prefix, f->figure->title, description, points.rows ? link_point : NULL, &points};
+    const int unfit = sm_svg_inline(buffer, f->svg, &page);
+    free(points.rows);
     const int no_memory = fclose(buffer) != 0;
     if (!unfit && !no_memory)
         sm_html(to, "<div class=\"picture scroll\" role=\"region\" tabindex=\"0\" aria-label=\"%s\">%r</div>\n",
@@ -137,11 +198,13 @@ static int one_figure(const struct sm_report_figure *f, FILE *to)
 {
     char prefix[80];
     int failed = 0;
+    json_t *places = places_of(&f->drawing);
+    if (!places) return -1;
     snprintf(prefix, sizeof prefix, "figure-%.60s", f->figure->name);
     /* a picture says its title and conditions itself */
     sm_html(to, "<figure id=\"%s\">\n<h3%r>%s</h3>\n", prefix, f->svg ? " class=\"unseen\"" : "", f->figure->title);
     if (f->svg) {
-        failed = picture(f, prefix, to);
+        failed = picture(f, places, prefix, to);
         if (failed > 0) fputs("<p class=\"notice\">No picture: the template drew what a page may not hold.</p>\n", to);
     } else
         sm_html(to, "<p class=\"notice\">No picture: %s</p>\n", f->missing);
@@ -149,8 +212,9 @@ static int one_figure(const struct sm_report_figure *f, FILE *to)
     if (*f->drawing.finding) sm_html(to, "<p><strong>%s</strong></p>\n", f->drawing.finding);
     if (!f->svg) sm_html(to, "<p class=\"foot\">%s<br>%s</p>\n", f->drawing.subtitle, f->foot);
     fputs("</figcaption>\n<details><summary>The numbers behind it</summary>\n", to);
-    failed = failed < 0 || table(f, to) ? -1 : 0;
+    failed = failed < 0 || table(f, places, to) ? -1 : 0;
     fputs("</details>\n</figure>\n", to);
+    json_decref(places);
     return failed;
 }
 

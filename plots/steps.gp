@@ -33,7 +33,9 @@ do for [p = 0:panels - 1] {
         data using (middle(0)):((column("from") + column("to")) / 2):(sprintf("%.0f", 100 * column("share"))) \
             with labels font ",11" textcolor rgb "black" notitle, \
         data using (only(mine(-1) && column("from") == 0, column("bar"))):(102.5):(brief(column("total_ns"))) \
-            with labels font ",10" notitle
+            with labels font ",10" notitle, \
+        data using (spot(mine(-1), column("bar"))):((column("from") + column("to")) / 2):(row(0)) \
+            with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000" notitle
     unset label; unset key
 }
 unset multiplot

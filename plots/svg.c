@@ -6,8 +6,9 @@
 
 struct reader {
     const char *at;
-    const char *prefix, *title, *description;
+    const struct sm_svg_page *page;
     int pictures; /* <svg> seen */
+    int linking;  /* within a spot that is a link */
 };
 
 static int listed(const char *const *list, const char *name, size_t length)
@@ -109,13 +110,13 @@ static int attribute(struct reader *r, FILE *to)
         if (length != 5 || strncmp(name, "style", 5) || strncmp(value, filter, start)) return 0;
         const int inner = (int)name_length(value + start);
         if (inner > 0 && bytes == (int)start + inner + 1 && end[-1] == ')')
-            fprintf(to, " filter=\"url(#%s-%.*s)\"", r->prefix, inner, value + start);
+            fprintf(to, " filter=\"url(#%s-%.*s)\"", r->page->prefix, inner, value + start);
         return 0;
     }
     if (length == 2 && !strncmp(name, "id", 2))
-        fprintf(to, " id=\"%s-%.*s\"", r->prefix, bytes, value);
+        fprintf(to, " id=\"%s-%.*s\"", r->page->prefix, bytes, value);
     else if (length == 10 && !strncmp(name, "xlink:href", 10) && *value == '#')
-        fprintf(to, " href=\"#%s-%.*s\"", r->prefix, bytes - 1, value + 1);
+        fprintf(to, " href=\"#%s-%.*s\"", r->page->prefix, bytes - 1, value + 1);
     else if (listed(attributes, name, length))
         fprintf(to, " %.*s=\"%.*s\"", (int)length, name, bytes, value);
     return 0;
@@ -123,8 +124,8 @@ static int attribute(struct reader *r, FILE *to)
 
 static void accessible(struct reader *r, FILE *to)
 {
-    sm_html(to, "<title id=\"%s-title\">%s</title><desc id=\"%s-desc\">%s</desc>", r->prefix, r->title, r->prefix,
-            r->description);
+    sm_html(to, "<title id=\"%s-title\">%s</title><desc id=\"%s-desc\">%s</desc>", r->page->prefix, r->page->title,
+            r->page->prefix, r->page->description);
 }
 
 /* A tag, r->at behind its "<". */
@@ -139,7 +140,8 @@ static int tag(struct reader *r, FILE *to)
     if (picture && !closing && r->pictures++) return -1;
     r->at += length;
     fprintf(to, "<%s%.*s", closing ? "/" : "", (int)length, name);
-    if (picture && !closing) fprintf(to, " role=\"img\" aria-labelledby=\"%s-title %s-desc\"", r->prefix, r->prefix);
+    if (picture && !closing)
+        fprintf(to, " role=\"img\" aria-labelledby=\"%s-title %s-desc\"", r->page->prefix, r->page->prefix);
     for (skip_space(r); *r->at && *r->at != '>' && *r->at != '/'; skip_space(r))
         if (closing || attribute(r, to)) return -1;
     if (*r->at == '/') {
@@ -163,9 +165,36 @@ static int skip_element(struct reader *r, const char *open, const char *close)
     return 1;
 }
 
-int sm_svg_inline(FILE *to, const char *svg, const char *prefix, const char *title, const char *description)
+/* A spot: gnuplot makes it a group that asks a script for its text, which is the number of a row. 1: it was one, and
+ * r->at is behind its tag. */
+static int spot(struct reader *r, FILE *to)
 {
-    struct reader r = {.prefix = prefix, .title = title, .description = description};
+    static const char start[] = "<g onmousemove=\"gnuplot_svg.showHypertext(evt,'";
+    const size_t length = sizeof start - 1;
+    if (strncmp(r->at, start, length) != 0 || r->linking) return 0;
+    const size_t digits = strspn(r->at + length, "0123456789");
+    const char *end = strchr(r->at, '>');
+    if (!digits || digits > 9 || r->at[length + digits] != '\'' || !end) return 0;
+    size_t row = 0;
+    for (size_t i = 0; i < digits; i++) row = 10 * row + (size_t)(r->at[length + i] - '0');
+    r->linking = r->page->link && !r->page->link(r->page->state, to, row);
+    if (!r->linking) fputs("<g>", to);
+    r->at = end + 1;
+    return 1;
+}
+
+static int spot_end(struct reader *r, FILE *to)
+{
+    if (!r->linking || strncmp(r->at, "</g>", 4) != 0) return 0;
+    fputs("</a>", to);
+    r->at += 4;
+    r->linking = 0;
+    return 1;
+}
+
+int sm_svg_inline(FILE *to, const char *svg, const struct sm_svg_page *page)
+{
+    struct reader r = {.page = page};
     r.at = strstr(svg, "<svg");
     if (!r.at) return -1;
     while (*r.at) {
@@ -175,6 +204,7 @@ int sm_svg_inline(FILE *to, const char *svg, const char *prefix, const char *tit
             continue;
         }
         if (skip_element(&r, "<title>", "</title>") || skip_element(&r, "<desc>", "</desc>")) continue;
+        if (spot(&r, to) || spot_end(&r, to)) continue;
         r.at++;
         const int done = tag(&r, to);
         if (done) return done > 0 ? 0 : -1;

@@ -38,7 +38,7 @@ void sm_table_row(struct sm_table *table, const char *format, ...)
     va_list args;
     va_start(args, format);
     for (const char *f = format; *f; f++) {
-        char cell[256] = "";
+        char cell[SM_CELL_BYTES] = "";
         if (*f == 'i')
             snprintf(cell, sizeof cell, "%d", va_arg(args, int));
         else if (*f == 's')

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#define SM_CELL_BYTES 256 /* of a text, with its zero: what is longer is cut */
+
 struct sm_table {
     const char *columns; /* names, separated by spaces */
     char *text;          /* the rows so far */

@@ -130,7 +130,7 @@ static int open_tag(struct check *c)
     c->tables += !strcmp(name, "table");
     c->captions += !strcmp(name, "caption");
     c->pictures += !strcmp(name, "svg");
-    c->titles += !strcmp(name, "title");
+    c->titles += !strcmp(name, "title") && strcmp(c->stack[c->depth ? c->depth - 1 : 0], "a") != 0; /* a link's own */
     if (closed || among(name, "meta link br input")) return 0;
     if (c->depth == DEPTH) return wrong(c, "too deep a tree");
     copy(c->stack[c->depth++], sizeof c->stack[0], name, strlen(name));
