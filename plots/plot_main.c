@@ -39,7 +39,7 @@ static void usage(FILE *to)
           "                    (default: what the terminal can show)\n"
           "  --templates DIR   gnuplot templates of your own: copy and change plots/*.gp\n"
           "  --list            the figures and what each needs\n"
-          "  --help\n"
+          "  --help            this text\n"
           "\n"
           "example: slotmark plot results/latest && xdg-open results/latest/figures/index.html\n",
           to);

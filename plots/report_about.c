@@ -26,6 +26,8 @@ static void build(const struct sm_result *r, char *text, size_t bytes)
     const char *version = sm_json_text(b, "version"), *commit = sm_json_text(b, "commit"),
                *compiler = sm_json_text(b, "compiler"), *flags = sm_json_text(b, "flags"),
                *type = sm_json_text(b, "type");
+    *text = 0;
+    if (!b) return;
     snprintf(text, bytes, "slotmark %.40s%s%.12s%s%s%.60s%s%.120s%s%.30s", version, *commit ? ", commit " : "", commit,
              json_is_true(json_object_get(b, "dirty")) ? " and changes that no commit holds" : "",
              *compiler ? ", " : "", compiler, *flags ? " " : "", flags, *type ? ", " : "", type);

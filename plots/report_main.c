@@ -26,7 +26,7 @@ static void usage(FILE *to)
           "  -o, --out FILE    where to (default: report.html beside the first result file)\n"
           "  --force           write over an earlier report; any other file is left alone\n"
           "  --templates DIR   gnuplot templates, report.css and report.js of your own: copy and change plots/*\n"
-          "  --help\n"
+          "  --help            this text\n"
           "\n"
           "Links into the page: report.html#filter=attention%20i8&sort=median shows these cases, in this order.\n"
           "\n"

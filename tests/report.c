@@ -185,6 +185,7 @@ static void documents_are_in_the_page(void **unused)
     assert_int_equal(pictures(page), sm_figure_count);
     assert_non_null(strstr(page, "rope/avx512/rows=8,head_dim=64 HEAD~1..bbbbbbb"));
     assert_non_null(strstr(page, "rmsnorm/avx2/rows=1,cols=2048/t1"));
+    assert_null(strstr(page, "<dd>slotmark </dd>")); /* records of documents say nothing of a build */
     free(page);
     assert_int_equal(report("-o", OUT "/foreign.html", OUT "/foreign.json", NULL, NULL), 2); /* asked for by name */
     assert_non_null(strstr(said, "neither a comparison nor a series"));
