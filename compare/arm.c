@@ -154,6 +154,26 @@ enum sm_arm_result sm_arm_get(struct sm_arm *arm, const char *spec, FILE *out, c
     return result;
 }
 
+enum sm_arm_result sm_arm_program(const struct sm_arm *arm, FILE *out, char *path, size_t bytes, char *why,
+                                  size_t why_bytes)
+{
+    const size_t length = strlen(arm->spec);
+    if (!strcmp(arm->spec, ".") || arm->plugin[0]) {
+        const ssize_t n = readlink("/proc/self/exe", path, bytes - 1);
+        path[n > 0 ? n : 0] = '\0';
+        return n > 0 ? SM_ARM_OK : SM_ARM_BAD;
+    }
+    if (length > 3 && !strcmp(arm->spec + length - 3, ".so")) {
+        snprintf(why, why_bytes, "running a model with %s: a shared object of kernels is no program", arm->spec);
+        return SM_ARM_BAD;
+    }
+    if (!is_folder(arm->spec)) return sm_revision_program(arm, out, path, bytes, why, why_bytes);
+    const int n = snprintf(path, bytes, "%s/slotmark", arm->spec);
+    if (n > 0 && (size_t)n < bytes && is_file(path)) return SM_ARM_OK;
+    snprintf(why, why_bytes, "running a model with %s: there is no program slotmark in it", arm->spec);
+    return SM_ARM_BAD;
+}
+
 int sm_arm_code(const struct sm_arm *arm, const char *family, const char *variant, char hash[65])
 {
     char path[SM_ARM_PATH + 160];

@@ -39,6 +39,11 @@ enum sm_arm_result sm_arm_get(struct sm_arm *arm, const char *spec, FILE *out, c
 /* From now on `.` has the variants of this plug-in (--plugin before the command); of several it is refused. */
 void sm_arm_plugin(const char *path);
 
+/* The slotmark program of an arm, for whole models; a revision's is built with all its rooms, which takes minutes once.
+ */
+enum sm_arm_result sm_arm_program(const struct sm_arm *arm, FILE *out, char *path, size_t bytes, char *why,
+                                  size_t why_bytes);
+
 /* The hash of a variant's object file, which calls nothing of ours outside itself: 64 hex digits. -1: not known. */
 int sm_arm_code(const struct sm_arm *arm, const char *family, const char *variant, char hash[65]);
 

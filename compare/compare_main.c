@@ -17,7 +17,9 @@ static const char *const fail_on[] = {"proven", "not-excluded", "never", NULL};
 struct wish {
     const char *command;
     int form, fail_on;
-    const char *file, *glob, *store;
+    const char *file, *glob, *store, *model;
+    char **passed; /* for profile */
+    size_t passed_count;
     struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
     double budget, slice_us, tolerance_percent, floor_percent, confidence, discovery_percent;
     int64_t seed, pairs, threads;
@@ -87,6 +89,9 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                    .progress = w->quiet ? NULL : stderr},
         .as_built = w->as_built,
         .history = history,
+        .model = w->model,
+        .passed = w->passed,
+        .passed_count = w->passed_count,
         .words = w->quiet ? NULL : stderr};
     struct sm_engine_outcome outcome;
     char why[512];
@@ -97,6 +102,7 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                                      .pairing = &outcome.pairing,
                                      .options = &request.rounds,
                                      .result = &outcome.rounds,
+                                     .note = outcome.note,
                                      .fail_on = (enum sm_fail_on)w->fail_on,
                                      .gate = !strcmp(w->command, "gate"),
                                      .allow_removed = w->allow_removed,
@@ -113,6 +119,8 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
 
 static const char *refusal(struct wish *w)
 {
+    if (w->passed_count && !w->model) return "what stands behind -- is for profile: it goes with --profile MODEL";
+    if (w->model && w->glob) return "--bench names kernels; --profile compares whole models";
     if (w->threads < 1 || w->threads > 256) return "--threads must be 1 to 256";
     if (w->pairs < 9 || w->pairs > SM_DUET_PAIRS_MOST) return "--pairs must be 9 to 200";
     if (!(w->slice_us >= 1 && w->slice_us <= 1e6)) return "--slice-us must be 1 to 1000000";
@@ -184,6 +192,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"matmul-out", 0, SM_ARGUMENT_LIST, &w.out, NULL, "LIST", "output channels"},
         {"matmul-in", 0, SM_ARGUMENT_LIST, &w.in, NULL, "LIST", "input channels"},
         {"cols", 0, SM_ARGUMENT_LIST, &w.cols, NULL, "LIST", "columns of softcap, norms, ..."},
+        {"profile", 0, SM_ARGUMENT_STRING, &w.model, NULL, "MODEL",
+         "whole models instead, process by process; -- OPTION... for profile"},
         {"threads", 0, SM_ARGUMENT_INTEGER, &w.threads, NULL, "N", "of the team that runs a kernel (default 1)"},
         {"budget", 0, SM_ARGUMENT_DURATION, &w.budget, NULL, "TIME", "of all launches (default 5m; 0: none)"},
         {"tolerance", 0, SM_ARGUMENT_NUMBER, &w.tolerance_percent, NULL, "%",
@@ -207,12 +217,14 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"file", 0, SM_ARGUMENT_STRING, &w.file, NULL, "FILE", "write the report there; it must not exist"},
         SM_ARGUMENTS_END,
     };
-    const struct sm_arguments spec = {command, usage, summary, options, example, least, most, false};
+    const struct sm_arguments spec = {command, usage, summary, options, example, least, most, true};
     switch (sm_arguments_parse(&spec, argc, argv, &rest, why, sizeof why)) {
     case SM_ARGUMENTS_HELP: sm_arguments_help(&spec, stdout); return 0;
     case SM_ARGUMENTS_BAD: fprintf(stderr, "slotmark %s: %s\n", command, why); return SM_EXIT_USAGE;
     case SM_ARGUMENTS_OK: break;
     }
+    w.passed = rest.passed;
+    w.passed_count = rest.passed_count;
     const char *wrong = refusal(&w);
     if (wrong) {
         fprintf(stderr, "slotmark %s: %s\n", command, wrong);

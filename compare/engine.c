@@ -2,10 +2,21 @@
 
 #include "copies.h"
 #include "layout.h"
+#include "models.h"
 
 static void launched(void *state, const struct sm_comparison *c)
 {
     (void)sm_history_launch(state, c); /* it is tried again, and sm_history_end says what could not be kept */
+}
+
+/* From here on each launch goes into the history, where there is one. */
+static int keep(const struct sm_engine_request *request, const struct sm_engine_outcome *outcome,
+                struct sm_rounds_options *options, char *why, size_t why_bytes)
+{
+    if (!request->history) return 0;
+    options->launched = launched;
+    options->launched_state = request->history;
+    return sm_history_begin(request->history, request->purpose, outcome->arm, options, why, why_bytes);
 }
 
 static int run_rounds(const struct sm_engine_request *request, struct sm_copies *copies,
@@ -20,11 +31,7 @@ static int run_rounds(const struct sm_engine_request *request, struct sm_copies 
     options.place_state = copies;
     for (int i = 0; i < 3; i++) options.plugin[i] = copies->plugin[i];
     options.anew = request->anew;
-    if (request->history) {
-        options.launched = launched;
-        options.launched_state = request->history;
-        if (sm_history_begin(request->history, request->purpose, outcome->arm, &options, why, why_bytes)) return -1;
-    }
+    if (keep(request, outcome, &options, why, why_bytes)) return -1;
     return sm_rounds_run(&outcome->pairing, copies->object, &options, &outcome->rounds, why, why_bytes);
 }
 
@@ -51,6 +58,16 @@ static int compare(const struct sm_engine_request *request, struct sm_copies *co
     return code;
 }
 
+static int compare_models(const struct sm_engine_request *request, struct sm_engine_outcome *outcome, char *why,
+                          size_t why_bytes)
+{
+    struct sm_rounds_options options = request->rounds;
+    const struct sm_models_request models = {request->model, request->passed, request->passed_count, request->words};
+    if (keep(request, outcome, &options, why, why_bytes)) return SM_EXIT_USAGE;
+    return sm_models_run(outcome->arm, &models, &options, &outcome->pairing, &outcome->rounds, outcome->note, why,
+                         why_bytes);
+}
+
 int sm_engine_run(const char *base, const char *other, const struct sm_engine_request *request,
                   struct sm_engine_outcome *outcome, char *why, size_t why_bytes)
 {
@@ -61,7 +78,8 @@ int sm_engine_run(const char *base, const char *other, const struct sm_engine_re
         const enum sm_arm_result found = sm_arm_get(&outcome->arm[i], spec[i], request->words, why, why_bytes);
         if (found != SM_ARM_OK) return found == SM_ARM_UNBUILT ? SM_EXIT_FAILED : SM_EXIT_USAGE;
     }
-    const int code = sm_copies_make(&copies, outcome->arm, why, why_bytes)
+    const int code = request->model ? compare_models(request, outcome, why, why_bytes)
+                     : sm_copies_make(&copies, outcome->arm, why, why_bytes)
                          ? SM_EXIT_USAGE
                          : compare(request, &copies, outcome, why, why_bytes);
     sm_copies_remove(&copies);

@@ -12,13 +12,17 @@ struct sm_engine_request {
     bool as_built;                   /* changes are not measured again with the code placed anew */
     bool anew;                       /* every launch has its code placed anew, where that can be done (rounds.h) */
     struct sm_history *history;      /* or NULL */
-    FILE *words;                     /* what is built and why something is not done; or NULL */
+    const char *model;               /* compared end to end on this one, not kernel by kernel; or NULL */
+    char *const *passed;             /* options for profile then */
+    size_t passed_count;
+    FILE *words; /* what is built and why something is not done; or NULL */
 };
 
 struct sm_engine_outcome {
     struct sm_arm arm[2];
     struct sm_pairing pairing;
     struct sm_rounds_result rounds;
+    char note[200]; /* about the answers; or "" */
 };
 
 /* 0; else one of SM_EXIT_USAGE, _FAILED (it does not build), _REFUSED, _NOTHING, and a sentence, and there is nothing

@@ -49,6 +49,7 @@ struct sm_comparison {
     size_t looks;
     struct sm_paired estimate; /* of the last look, or of all launches at the end */
     double p_overall;          /* over the looks */
+    double tokens;             /* of a model's phase: tokens in its ns; else 0 */
     double detectable;         /* of inconclusive ones */
     /* A change is measured again with the code placed anew for each launch (layout.h), and d and so on are of that.
      * What was seen as built is kept here. */

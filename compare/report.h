@@ -27,6 +27,7 @@ struct sm_report {
     const struct sm_pairing *pairing;
     const struct sm_rounds_options *options;
     const struct sm_rounds_result *result;
+    const char *note; /* for its head; NULL or "": none */
     enum sm_fail_on fail_on;
     bool gate, allow_removed;
     bool everything; /* identical and same ones too, in forms that fold them */

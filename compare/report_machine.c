@@ -40,6 +40,9 @@ static json_t *comparison_json(const struct sm_comparison *c)
     json_object_set_new(j, "change_percent", number(row.change));
     json_object_set_new(j, "low_percent", number(row.low));
     json_object_set_new(j, "high_percent", number(row.high));
+    const bool rates = c->tokens > 0;
+    json_object_set_new(j, "a_tokens_s", number(rates ? 1e9 * c->tokens / row.ns[0] : NAN));
+    json_object_set_new(j, "b_tokens_s", number(rates ? 1e9 * c->tokens / row.ns[1] : NAN));
     json_object_set_new(j, "level", number(c->looks ? c->estimate.level : NAN));
     json_object_set_new(j, "p", number(c->looks ? c->p_overall : NAN));
     json_object_set_new(j, "detectable_percent", number(c->launches ? 100 * c->detectable : NAN));
@@ -72,6 +75,7 @@ int sm_report_json(const struct sm_report *r, FILE *out)
         s->out_of_time, "interrupted", s->interrupted, "seconds", s->seconds, "measured", (json_int_t)s->measured,
         "comparisons", list);
     if (!j) return -1;
+    json_object_set_new(j, "note", r->note && *r->note ? json_string(r->note) : json_null());
     const int bad = json_dumpf(j, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || fputc('\n', out) < 0;
     json_decref(j);
     return bad ? -1 : 0;

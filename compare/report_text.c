@@ -38,9 +38,17 @@ static void print_head(const struct sm_report *r, FILE *out)
     fprintf(out, "%zu kernels: %zu identical code, %zu measured, %zu added, %zu removed\n",
             r->pairing->count - s->controls, sm_report_count(r, SM_VERDICT_IDENTICAL), s->measured,
             sm_report_count(r, SM_VERDICT_ADDED), sm_report_count(r, SM_VERDICT_REMOVED));
+    if (r->note && *r->note) fprintf(out, "%s\n", r->note);
     if (s->controls)
         fprintf(out, "null control, %zu copies against themselves: worst %.2f %%   floor %.2f %%\n", s->controls,
                 100 * s->control_worst, 100 * s->floor);
+}
+
+/* Of a model's phase tokens per second, which people know better than times. */
+static void print_rates(const struct sm_comparison *c, const struct sm_report_row *row, FILE *out)
+{
+    if (c->tokens > 0 && isfinite(row->ns[0]) && isfinite(row->ns[1]))
+        fprintf(out, "  %.1f -> %.1f t/s", 1e9 * c->tokens / row->ns[0], 1e9 * c->tokens / row->ns[1]);
 }
 
 static bool folded(const struct sm_comparison *c)
@@ -66,6 +74,7 @@ static void print_row(const struct sm_comparison *c, int width, FILE *out)
         fprintf(out, " (could see >= %.2g %%)", 100 * c->detectable);
     if (c->verdict == SM_VERDICT_LAYOUT) fprintf(out, " (as built %+.2f %%)", 100 * expm1(c->as_built.effect));
     if (c->reason[0]) fprintf(out, ": %s", c->reason);
+    print_rates(c, &row, out);
     fprintf(out, "\n");
 }
 
@@ -128,7 +137,9 @@ static void markdown_row(const struct sm_comparison *c, FILE *out)
         fprintf(out, " | %+.2f %%", row.change);
     else
         fprintf(out, " | ");
-    fprintf(out, " | %s | %zu | **%s** |\n", interval, c->launches, sm_verdict_word(c->verdict));
+    fprintf(out, " | %s | %zu | **%s**", interval, c->launches, sm_verdict_word(c->verdict));
+    print_rates(c, &row, out);
+    fprintf(out, " |\n");
 }
 
 /* Worst first; what did not change is folded. Of hundreds of rows the first ones are shown: a comment has a limit. */
@@ -142,6 +153,7 @@ void sm_report_markdown(const struct sm_report *r, FILE *out)
     char end[200];
     sm_report_end(r, end, sizeof end);
     fprintf(out, "### slotmark %s: %s\n\n`%s` -> `%s`\n\n", r->command, end, r->arm[0].identity, r->arm[1].identity);
+    if (r->note && *r->note) fprintf(out, "%s\n\n", r->note);
     for (int quiet = 0; order && quiet < 2; quiet++) {
         size_t rows = 0;
         for (size_t i = 0; i < count; i++) {

@@ -1,9 +1,11 @@
 #include "revision.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sha256.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -22,6 +24,8 @@ struct revision {
     char tree[64], commit[64];
     char compiler[128];
     char key[65], cache[SM_ARM_PATH], folder[SM_ARM_PATH];
+    int whole;        /* the whole program is wanted, not the kernels alone */
+    char at_once[24]; /* compilers: without a number make starts them all */
     FILE *out;
     char *why;
     size_t why_bytes;
@@ -51,7 +55,9 @@ static int tree_of_worktree(struct revision *r)
     snprintf(index, sizeof index, "%s/index-%ld", r->cache, (long)getpid());
     snprintf(extra, sizeof extra, "GIT_INDEX_FILE=%s", index);
     const char *const read[] = {"git", "-C", r->root, "read-tree", "HEAD", NULL};
-    const char *const add[] = {"git", "-C", r->root, "add", "--all", "--", inputs[0], inputs[1], inputs[2], NULL};
+    const char *const part[] = {"git", "-C", r->root, "add", "--all", "--", inputs[0], inputs[1], inputs[2], NULL};
+    const char *const all[] = {"git", "-C", r->root, "add", "--all", NULL};
+    const char *const *const add = r->whole ? all : part;
     const char *const write[] = {"git", "-C", r->root, "write-tree", NULL};
     const int bad = sm_command_run(read, NULL, extra) || sm_command_run(add, NULL, extra) ||
                     sm_command_line(write, extra, r->tree, sizeof r->tree);
@@ -85,6 +91,7 @@ static enum sm_arm_result find_tree(struct revision *r)
 /* Equal keys are equal builds: the inputs' trees, the compiler, the flags, the machine's kind. */
 static enum sm_arm_result make_key(struct revision *r)
 {
+    snprintf(r->at_once, sizeof r->at_once, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
     const char *compiler = getenv("CC") && *getenv("CC") ? getenv("CC") : "cc";
     const char *const version[] = {compiler, "--version", NULL};
     struct utsname system;
@@ -118,7 +125,8 @@ static int build_in(const struct revision *r, const char *work, const char *log)
     const char *const unpack[] = {"tar", "-x", "-C", source, NULL};
     const char *const configure[] = {"cmake",          "-S",  source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
                                      "-DSM_TESTS=OFF", flags, NULL};
-    const char *const compile[] = {"cmake", "--build", build, "--target", "slotmark-kernels", "--parallel", NULL};
+    const char *const compile[] = {"cmake",      "--build",  build, "--target", "slotmark-kernels",
+                                   "--parallel", r->at_once, NULL};
     if (mkdir(source, 0777)) return -1;
     return sm_command_pipe(archive, unpack, log) || sm_command_run(configure, log, NULL) ||
            sm_command_run(compile, log, NULL);
@@ -181,4 +189,58 @@ enum sm_arm_result sm_revision_get(struct sm_arm *arm, FILE *out, char *why, siz
     if (result == SM_ARM_BAD) return result;
     snprintf(why, why_bytes, "building the kernels of %s failed: see %.200s/log", arm->spec, r.folder);
     return SM_ARM_UNBUILT;
+}
+
+/* Built where it stays, since a program finds its shapes where it was built; under a lock, and only a finished one is
+ * there by its name. */
+static int build_program(const struct revision *r, const char *log)
+{
+    char source[SM_ARM_PATH + 64], build[SM_ARM_PATH + 64], done[SM_ARM_PATH + 64];
+    path_in(source, sizeof source, r->folder, "source");
+    path_in(build, sizeof build, r->folder, "build");
+    path_in(done, sizeof done, r->folder, "slotmark");
+    const char *const archive[] = {"git", "-C", r->root, "archive", r->tree, "--", ".", ":(exclude)tests", NULL};
+    const char *const unpack[] = {"tar", "-x", "-C", source, NULL};
+    const char *const configure[] = {"cmake",          "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release",
+                                     "-DSM_TESTS=OFF", NULL};
+    const char *const compile[] = {"cmake", "--build", build, "--target", "slotmark", "--parallel", r->at_once, NULL};
+    char made[SM_ARM_PATH + 96];
+    path_in(made, sizeof made, build, "slotmark");
+    remove_all(r->folder);
+    if (mkdir(r->folder, 0777) || mkdir(source, 0777)) return -1;
+    if (sm_command_pipe(archive, unpack, log) || sm_command_run(configure, log, NULL) ||
+        sm_command_run(compile, log, NULL) || link(made, done))
+        return -1;
+    remove_all(build);
+    return 0;
+}
+
+enum sm_arm_result sm_revision_program(const struct sm_arm *arm, FILE *out, char *path, size_t bytes, char *why,
+                                       size_t why_bytes)
+{
+    struct sm_arm copy = *arm;
+    struct revision r = {.arm = &copy, .whole = 1, .out = out, .why = why, .why_bytes = why_bytes};
+    char text[1024], lock[SM_ARM_PATH + 64], log[SM_ARM_PATH + 64];
+    if (sm_arm_cache(r.cache, sizeof r.cache - 100)) return refuse(&r, "there is no place for a cache of builds");
+    enum sm_arm_result result = find_tree(&r);
+    if (result == SM_ARM_OK) result = make_key(&r);
+    if (result != SM_ARM_OK) return result;
+    snprintf(text, sizeof text, "program 1 %s %s", r.key, r.tree);
+    SHA256Data((const uint8_t *)text, strlen(text), r.key);
+    snprintf(r.folder, sizeof r.folder, "%.900s/program-%.40s", r.cache, r.key);
+    snprintf(lock, sizeof lock, "%s.lock", r.folder);
+    snprintf(log, sizeof log, "%s.log", r.folder);
+    path_in(path, bytes, r.folder, "slotmark");
+    const int held = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (held < 0 || flock(held, LOCK_EX)) result = refuse(&r, strerror(errno));
+    if (result == SM_ARM_OK && access(path, X_OK)) {
+        if (out) fprintf(out, "building the program of %s, which takes minutes\n", arm->identity);
+        unlink(log);
+        if (build_program(&r, log)) {
+            snprintf(why, why_bytes, "building the program of %s failed: see %s", arm->spec, log);
+            result = SM_ARM_UNBUILT;
+        }
+    }
+    if (held >= 0) close(held);
+    return result;
 }

@@ -7,4 +7,8 @@
 /* Fills identity, object, objects and built of an arm whose spec names a revision or is WORKTREE. */
 enum sm_arm_result sm_revision_get(struct sm_arm *arm, FILE *out, char *why, size_t why_bytes);
 
+/* The program of such an arm: built with everything that the revision holds but its tests. */
+enum sm_arm_result sm_revision_program(const struct sm_arm *arm, FILE *out, char *path, size_t bytes, char *why,
+                                       size_t why_bytes);
+
 #endif

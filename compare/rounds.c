@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,18 +9,11 @@
 #include "duet.h"
 #include "progress.h"
 #include "random.h"
+#include "stop.h"
 
 #define LAUNCH_LIMIT_S 60.0
 #define CONTROLS_LEAST 2
 #define CONTROLS_MOST 20
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int signal)
-{
-    (void)signal;
-    stop = 1;
-}
 
 struct rounds {
     struct sm_pairing *pairing;
@@ -119,7 +111,7 @@ static void launch(struct rounds *r, struct sm_comparison *c)
         }
         sm_duet_run(&job, LAUNCH_LIMIT_S, &l);
         r->result->launches++;
-        if (stop) return;
+        if (sm_stopped()) return;
         if (l.status != SM_DUET_OK) {
             c->verdict = l.status == SM_DUET_REFUSED ? SM_VERDICT_REFUSED : SM_VERDICT_FAILED;
             snprintf(c->reason, sizeof c->reason, "%s", l.why);
@@ -156,7 +148,7 @@ static bool round_of_launches(struct rounds *r, size_t round)
     shuffle(r, open);
     for (size_t i = 0; i < open; i++) {
         if (r->options->budget_s > 0 && elapsed(r) > r->options->budget_s) r->result->out_of_time = true;
-        if (r->result->out_of_time || stop) return false;
+        if (r->result->out_of_time || sm_stopped()) return false;
         show(r, round, open);
         launch(r, &r->pairing->list[r->order[i]]);
     }
@@ -172,27 +164,23 @@ int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const
                        .result = result,
                        .random = {options->seed},
                        .started = sm_clock_ns()};
-    struct sigaction act = {.sa_handler = on_signal}, was_int, was_term;
     *result = (struct sm_rounds_result){0};
     if (!add_controls(&r)) r.order = malloc((pairing->count + 1) * sizeof *r.order);
     if (!r.order) {
         snprintf(why, why_bytes, "comparing: out of memory");
         return -1;
     }
-    stop = 0;
     for (size_t i = 0; i < pairing->count; i++) {
         pairing->list[i].ordinal = i;
         pairing->list[i].randomised = options->anew && options->place && !pairing->list[i].control;
     }
     result->compared = r.compared;
-    sigaction(SIGINT, &act, &was_int);
-    sigaction(SIGTERM, &act, &was_term);
+    sm_stop_catch();
     sm_progress_begin(&r.progress, options->progress, 0);
     for (size_t k = 0; round_of_launches(&r, k); k++) continue;
     sm_progress_clear(&r.progress);
-    sigaction(SIGINT, &was_int, NULL);
-    sigaction(SIGTERM, &was_term, NULL);
-    result->interrupted = stop;
+    sm_stop_release();
+    result->interrupted = sm_stopped();
     result->seconds = elapsed(&r);
     sm_rounds_decide(pairing, options, result);
     free(r.order);
