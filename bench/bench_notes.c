@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench_rows.h"
+#include "ridge.h"
 
 static bool same_place(const json_t *a, const json_t *b)
 {
@@ -95,6 +96,7 @@ void sm_bench_table_notes(json_t *records, FILE *out)
     json_t *record, *flag;
     struct sm_row *storage = NULL, **rows = sm_rows_sorted(records, &storage);
     if (rows) print_order(rows, json_array_size(records), out);
+    sm_ridge_print(records, out);
     free(rows);
     free(storage);
     json_array_foreach(records, index, record)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ceilings.h"
+#include "ridge.h"
 
 #define REPEATS_MOST 2
 
@@ -168,6 +169,7 @@ static struct sm_share judge(const struct sm_ceilings *ceilings, const struct sm
         const struct sm_ceiling *limit = sm_ceiling_named(ceilings, fastest);
         arithmetic_share = per_cycle / use(ceilings, scheme, record);
         if (limit) arithmetic_most = per_cycle / limit->value;
+        sm_ridge_record(record, c, ceilings, scheme, call->core_hz);
     }
     char function[32];
     double per_op;

@@ -34,6 +34,8 @@
  *                     "steal_ms","load_average","core_hz_before","core_hz_after","core_hz_samples":[[before,after],..],
  *                     "flags":["preempted"]}
  *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
+ *   ridge             of a matmul in bench: {"rows","memory","dram_rows","scheme"}: rows at which reading the weights
+ *                     takes as long as multiplying, from the level that holds them and from DRAM (bench/ridge.h)
  *   turn              of a session of turns: {"turn":2,"of":3,"way":"buckets"|"decode"|"decode-loop"|"re-prefill"|
  *                     "exact","past","tokens","when_full","policy","turns","append_buckets":[..],
  *                     "prefill_buckets":[..],"calls":[{"phase","rows","tokens","past","policy"}],"peir"}; samples are

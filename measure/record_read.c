@@ -20,7 +20,7 @@ const struct sm_record_key sm_record_keys[] = {
     {"error_after", 'n'},  {"steps", 'a'},     {"memory", 'o'},   {"load_s", 'n'},          {"pack_s", 'n'},
     {"counters", 'a'},     {"witnesses", 'o'}, {"ceilings", 'o'}, {"binding_ceiling", 's'}, {"build", 'o'},
     {"machine", 'o'},      {"scale_in", 's'},  {"turn", 'o'},     {"quality", 'o'},         {"callgrind", 'o'},
-    {"cost", 'o'},         {"trial", 'o'},
+    {"cost", 'o'},         {"trial", 'o'},     {"ridge", 'o'},
 };
 const size_t sm_record_key_count = sizeof sm_record_keys / sizeof *sm_record_keys;
 

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "cpu.h"
 #include "rates.h"
+#include "ridge.h"
 
 static struct sm_rates *rates; /* anew for each test, since it raises ceilings that are beaten */
 
@@ -37,13 +38,14 @@ static void set(struct sm_bench_case *c, const char *axis, int64_t value)
     c->shape.dim[d] = value;
 }
 
-/* A case that took so many cycles for each of its ops. The caller destroys the record. */
+/* A case that took so many cycles for each of its ops, of so slow a clock that memory does not bind it, however
+ * disturbed its ceilings are. The caller destroys the record. */
 static struct sm_record *judged(const struct sm_bench_case *c, double cycles_per_op, struct sm_share *share)
 {
     struct sm_record *r = sm_record_create("bench", "x");
-    const double hz = 3e9, ns = c->workload->ops(&c->shape) * cycles_per_op / hz * 1e9;
+    const double hz = 0.5e9, ns = c->workload->ops(&c->shape) * cycles_per_op / hz * 1e9;
     assert_non_null(r);
-    *share = sm_rates_judge(rates, c, c->workload->bytes(&c->shape), ns, hz, r);
+    *share = sm_rates_judge(rates, c, 1024, ns, hz, r);
     return r;
 }
 
@@ -138,6 +140,72 @@ static void far_memory_is_measured_again(void **state)
     }
 }
 
+/* 4-bit weights, 20 GB/s and 100 G multiply-adds/s: 0.5625 bytes a weight, so 2.8 rows and a little for the rows' own
+ * bytes; at the ridge both ceilings allow the same time. */
+static void a_ridge_is_where_two_ceilings_meet(void **state)
+{
+    (void)state;
+    struct sm_bench_case c = case_of("matmul_w4g32_a8", "ref");
+    set(&c, "out", 4096);
+    set(&c, "in", 4096);
+    set(&c, "rows", 1);
+    const double rows = sm_ridge_rows(&c, 20e9, 100e9);
+    assert_true(rows > 2.8 && rows < 2.9);
+    set(&c, "out", 64);
+    set(&c, "in", 64); /* where a row's own bytes matter */
+    const double small = sm_ridge_rows(&c, 20e9, 100e9), first = c.workload->bytes(&c.shape);
+    set(&c, "rows", 2);
+    const double each = c.workload->bytes(&c.shape) - first;
+    assert_near((first + (small - 1) * each) / 20e9, 64 * 64 * small / 100e9);
+    set(&c, "out", 4096);
+    set(&c, "in", 4096);
+    assert_true(isnan(sm_ridge_rows(&c, 1, 1e30))); /* each row's own bytes take longer than its arithmetic */
+    assert_true(isnan(sm_ridge_rows(&c, NAN, 1e9)));
+    set(&c, "rows", 100);
+    assert_near(sm_ridge_rows(&c, 20e9, 100e9), rows); /* whatever the case's own rows are */
+}
+
+static void add_row(json_t *records, int rows, double ns)
+{
+    struct sm_record *r = sm_record_create("bench", "x");
+    sm_record_set_string(r, "family", "matmul_w4g32_a8");
+    sm_record_set_string(r, "variant", "ref");
+    sm_record_set_string(r, "cache_state", "hot");
+    sm_record_set_integer(r, "threads", 1);
+    sm_record_put_integer(r, "shape", "rows", rows);
+    sm_record_put_integer(r, "shape", "out", 64);
+    sm_record_put_integer(r, "shape", "in", 32);
+    sm_record_set_numbers(r, "samples", &ns, 1);
+    sm_record_set_json(r, "ridge",
+                       json_pack("{s:s,s:s,s:f,s:n}", "memory", "l2_read", "scheme", "y", "rows", 2.5, "dram_rows"));
+    json_array_append(records, sm_record_json(r));
+    sm_record_destroy(r);
+}
+
+static void a_knee_is_read_off_the_times(void **state)
+{
+    (void)state;
+    char text[1024] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    json_t *records = json_array();
+    add_row(records, 1, 300);
+    sm_ridge_print(records, out);
+    fflush(out);
+    assert_string_equal(text, ""); /* one number of rows has no knee */
+    add_row(records, 64, 6400);
+    add_row(records, 8, 900);
+    sm_ridge_print(records, out);
+    json_array_clear(records);
+    add_row(records, 1, 300);
+    add_row(records, 2, 310);
+    sm_ridge_print(records, out);
+    fclose(out);
+    assert_non_null(
+        strstr(text, "matmul_w4g32_a8 ref 64x32 t=1: 2.5 of l2_read, none of DRAM; knee 3.0 (1 to 64 rows)\n"));
+    assert_non_null(strstr(text, "knee not before 2 (1 to 2 rows)\n"));
+    json_decref(records);
+}
+
 static int open_rates(void **state)
 {
     (void)state;
@@ -158,6 +226,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(attention_pays_for_its_scores, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(the_better_ceiling_is_kept, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(far_memory_is_measured_again, open_rates, close_rates),
+        cmocka_unit_test(a_ridge_is_where_two_ceilings_meet),
+        cmocka_unit_test(a_knee_is_read_off_the_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
