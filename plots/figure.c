@@ -93,6 +93,24 @@ const struct sm_figure sm_figures[] = {
      "comparison of the builds before and after confirms it.",
      "what panel panel_label x to build change low high state case",
      "slotmark trend ANCHOR --store results/history.sqlite -o json > results/trend.json", sm_figure_history},
+    {"costs_bucket", "The bucket curve of a model: what one more row costs",
+     "A call of a whole model by the rows of its bucket. Flat where reading the weights takes longer than a row's "
+     "arithmetic: rows are free there, up to the knee M*. Dashed: the least that the measured ceilings allow.",
+     "what series_label series rows time_ns low_ns high_ns row_ns row_low_ns row_high_ns case", "slotmark costs MODEL",
+     sm_figure_costs_bucket},
+    {"costs_padding", "Padding tax: what a bucket set makes of so many tokens",
+     "1 is no tax: the tokens fill their buckets, or their rows are free. Just above a bucket the next one is paid for "
+     "in full; a set of few buckets is cheap to plan and dear to run.",
+     "panel panel_label y set x tokens tax ns exact_ns case", "slotmark costs MODEL", sm_figure_costs_padding},
+    {"costs_mask", "Mask tax of a model: columns that the mask hides",
+     "A decode that computes every column over one that skips what is hidden, at the same valid slots. The tax is high "
+     "where max_seq is large and little of it is used; a star: by the fitted curves, not measured.",
+     "y max_seq x share valid tax literal_ns skip_ns measured case", "slotmark costs MODEL", sm_figure_costs_mask},
+    {"costs_max_seq", "The price of max_seq, in time and in memory",
+     "The same work under ever larger maximum settings. Solid: by the fitted curve with its error band; dotted: beyond "
+     "what was measured, as steep as before, and no more than a guess. Memory is what the runtime would ask for.",
+     "panel panel_label series series_label max_seq value low high how case",
+     "slotmark costs MODEL --max-seq 512,2048,8192", sm_figure_costs_max_seq},
     {"ceilings", "What this machine can do at most",
      "The measured ceilings that shares are counted against: bytes per second by memory level, multiply-adds per "
      "core cycle by arithmetic scheme.",

@@ -205,14 +205,14 @@ static json_t *mask_of(const struct sm_cost_series *skip, const struct sm_cost_s
     return list;
 }
 
-/* A decode of one max_seq that was measured: literal attention does not care how much is valid. */
-static const struct sm_cost_measured *measured_at(const struct sm_cost_series *s, size_t max_seq, size_t past)
+/* A decode at one max_seq that was measured: after as many valid slots, or with literal attention after half of them,
+ * for it does not care. */
+static const struct sm_cost_measured *measured_at(const struct sm_cost_series *s, size_t max_seq)
 {
+    const size_t past = s->attention == SM_COST_LITERAL ? max_seq / 2 : COSTS_SIZES_PAST;
     for (size_t i = 0; i < s->count; i++) {
         const struct sm_cost_measured *m = &s->measured[i];
-        if (m->phase == SM_PHASE_DECODE && m->max_seq == max_seq &&
-            (m->past == past || s->attention == SM_COST_LITERAL))
-            return m;
+        if (m->phase == SM_PHASE_DECODE && m->max_seq == max_seq && m->past == past) return m;
     }
     return NULL;
 }
@@ -224,21 +224,21 @@ static json_t *sizes_of(const struct sm_cost_series *s, const struct costs_bench
     const double known = s->phase[SM_PHASE_DECODE].time.columns_most;
     for (size_t k = LEAST_SIZE; k <= SM_MAX_SEQ; k *= 2) {
         const struct sm_cost_call call = {SM_PHASE_DECODE, 1, k, COSTS_SIZES_PAST, 1};
-        const struct sm_cost_measured *m = measured_at(s, k, COSTS_SIZES_PAST);
+        const struct sm_cost_measured *m = measured_at(s, k), none = {.ns = NAN, .low = NAN, .high = NAN};
         const struct costs_point plan = {
             .phase = SM_PHASE_DECODE, .rows = 1, .max_seq = k, .kv = s->kv, .threads = s->threads};
         struct sm_cost c;
         double arena = NAN, cache = NAN;
+        if (!m) m = &none;
         if (sm_cost_predict(s, &call, &c, why, sizeof why)) break;
-        if (m)
-            c = (struct sm_cost){m->ns, m->low, m->high, true, false};
-        else if ((double)k > FARTHEST * known)
-            c.ns = c.low = c.high = NAN; /* other levels of memory: a line from here knows nothing of them */
+        if ((double)k > FARTHEST * known) c.ns = c.low = c.high = NAN; /* memory has other levels there */
         if (costs_bench_memory(bench, &plan, &arena, &cache, why, sizeof why)) arena = cache = NAN;
-        json_array_append_new(list, json_pack("{s:o,s:i,s:o,s:o,s:o,s:b,s:b,s:o,s:o}", "max_seq", whole(k), "past",
-                                              COSTS_SIZES_PAST, "ns", number(c.ns), "low", number(c.low), "high",
-                                              number(c.high), "measured", c.measured, "extrapolated", c.extrapolated,
-                                              "cache_bytes", number(cache), "arena_bytes", number(arena)));
+        json_array_append_new(list,
+                              json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o}", "max_seq", whole(k), "past",
+                                        COSTS_SIZES_PAST, "ns", number(m->ns), "low", number(m->low), "high",
+                                        number(m->high), "curve_ns", number(c.ns), "curve_low", number(c.low),
+                                        "curve_high", number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
+                                        number(cache), "arena_bytes", number(arena)));
     }
     return list;
 }

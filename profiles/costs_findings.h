@@ -12,9 +12,10 @@
  *   padding    [{"set","tokens","ns","exact_ns","tax"}]: tokens appended at the greatest max_seq after a quarter of it,
  *              in the buckets of a set, against buckets made for them
  *   mask       of skip, where literal was measured too: [{"max_seq","valid","literal_ns","skip_ns","tax","measured"}]
- *   sizes      [{"max_seq","past","ns","low","high","measured","extrapolated","cache_bytes","arena_bytes"}]: a decode
- *              at 128 to 131072, always after as many valid slots; null beyond 16 times the greatest
- *              max_seq measured; bytes of its cache and plan are the runtime's own */
+ *   sizes      [{"max_seq","past","ns","low","high","curve_ns","curve_low","curve_high","extrapolated","cache_bytes",
+ *              "arena_bytes"}]: a decode at 128 to 131072, always after as many valid slots: measured (or null), and
+ *              by the curve (null beyond 16 times the greatest max_seq measured); bytes of its cache and plan are the
+ *              runtime's own */
 #ifndef SM_COSTS_FINDINGS_H
 #define SM_COSTS_FINDINGS_H
 

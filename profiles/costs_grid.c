@@ -96,7 +96,7 @@ static size_t pasts(const struct maker *m, size_t max_seq, size_t rows, size_t *
     if (given->count)
         for (size_t i = 0; i < given->count; i++)
             list[n++] = (size_t)given->value[i] < most ? (size_t)given->value[i] : most;
-    else if (m->series.attention == SM_COST_SKIP)
+    else if (m->series.attention == SM_COST_SKIP || rows == 1)
         for (size_t eighths = 1; eighths <= 8; eighths = eighths == 1 ? 4 : eighths + 4)
             list[n++] = max_seq / 8 * eighths < most ? max_seq / 8 * eighths : most;
     else

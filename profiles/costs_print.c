@@ -151,23 +151,22 @@ static void print_sizes(const json_t *findings, FILE *out)
 {
     size_t i, k;
     json_t *record, *p;
-    char name[64];
-    fprintf(out,
-            "\nThe price of max_seq: a decode after %.0f valid slots (m: measured; c: by the curve; c+: by the curve "
-            "beyond what was measured), and its memory, which is exact:\n\n"
-            "| series          | max_seq |        ms |    | cache, MiB | plan, MiB |\n"
-            "|-----------------|--------:|----------:|----|-----------:|----------:|\n",
-            sm_cell_number(json_array_get(json_object_get(cost_of(json_array_get(findings, 0)), "sizes"), 0), "past"));
+    char a[32], b[32], c[32], d[32], name[64];
+    fprintf(
+        out,
+        "\nThe price of max_seq: a decode after %.0f valid slots, and its memory, which is exact (+: beyond what was "
+        "measured):\n\n"
+        "| series          | max_seq | measured, ms | curve, ms   | cache, MiB | plan, MiB |\n"
+        "|-----------------|--------:|-------------:|------------:|-----------:|----------:|\n",
+        sm_cell_number(json_array_get(json_object_get(cost_of(json_array_get(findings, 0)), "sizes"), 0), "past"));
     json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "sizes"), k, p)
     {
-        const char *how = json_is_true(json_object_get(p, "measured"))       ? "m"
-                          : json_is_true(json_object_get(p, "extrapolated")) ? "c+"
-                                                                             : "c";
-        char a[32], b[32], c[32];
-        fprintf(out, "| %-15s | %7.0f | %9s | %-2s | %10s | %9s |\n", series_name(record, name, sizeof name),
-                sm_cell_number(p, "max_seq"), shown(c, sizeof c, "%.3f", sm_cell_number(p, "ns") / 1e6), how,
-                shown(a, sizeof a, "%.1f", sm_cell_number(p, "cache_bytes") / MIB),
-                shown(b, sizeof b, "%.2f", sm_cell_number(p, "arena_bytes") / MIB));
+        const char *format = json_is_true(json_object_get(p, "extrapolated")) ? "%.3f +" : "%.3f";
+        fprintf(out, "| %-15s | %7.0f | %12s | %11s | %10s | %9s |\n", series_name(record, name, sizeof name),
+                sm_cell_number(p, "max_seq"), shown(a, sizeof a, "%.3f", sm_cell_number(p, "ns") / 1e6),
+                shown(b, sizeof b, format, sm_cell_number(p, "curve_ns") / 1e6),
+                shown(c, sizeof c, "%.1f", sm_cell_number(p, "cache_bytes") / MIB),
+                shown(d, sizeof d, "%.2f", sm_cell_number(p, "arena_bytes") / MIB));
     }
 }
 

@@ -1,4 +1,5 @@
 #include "plot_fixture.h"
+#include "plot_fixture_costs.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -270,6 +271,8 @@ void plot_fixture_models(FILE *to)
     kinds_record(to, "prefill", 4e8);
     kinds_record(to, "decode", 3e7);
     quality_records(to);
+    for (int skip = 0; skip < 2; skip++)
+        emit(to, "cost", skip ? "fixture-135m/skip/table" : "fixture-135m/literal/table", plot_fixture_cost(skip));
 }
 
 static json_t *changed(const char *id, const char *verdict, double change, double low, json_t *high)
