@@ -24,7 +24,7 @@ static double difference_spread(const double *z, size_t n, size_t lag, double *r
     return n > lag ? 1.4826 * sm_median(room, n - lag) : 0;
 }
 
-static double noise(const double *z, size_t n, double *room)
+static double spread_of(const double *z, size_t n, double *room)
 {
     const double one = difference_spread(z, n, 1, room), two = difference_spread(z, n, 2, room);
     const double s = one / sqrt(2);
@@ -92,7 +92,7 @@ static double add(struct halves *h, double x)
     return h->high_sum - middle * (double)h->highs + middle * (double)h->lows - h->low_sum;
 }
 
-size_t sm_change_points(const double *z, size_t n, double kappa, size_t *cuts, size_t most)
+size_t sm_change_points(const double *z, size_t n, double kappa, double noise, size_t *cuts, size_t most)
 {
     if (n < 2 * SM_SEGMENT_LEAST) return 0;
     if (n > SM_SERIES_MOST) return (size_t)-1;
@@ -104,7 +104,7 @@ size_t sm_change_points(const double *z, size_t n, double kappa, size_t *cuts, s
         return (size_t)-1;
     }
     double *best = room + n, *low = room + 2 * n + 1, *high = room + 3 * n + 2;
-    const double penalty = kappa * noise(z, n, room) * log((double)n) + 1e-12;
+    const double penalty = kappa * fmax(noise, spread_of(z, n, room)) * log((double)n) + 1e-12;
     best[0] = -penalty;
     for (size_t end = 1; end <= n; end++) {
         struct halves h = {low, high, 0, 0, 0, 0};

@@ -102,6 +102,16 @@ const char *sm_history_time(long long seconds, const char *form, char *text, siz
 int sm_history_list(struct sm_history *history, size_t most, FILE *out, char *why, size_t why_bytes);
 int sm_history_show(struct sm_history *history, const char *session, FILE *out, char *why, size_t why_bytes);
 
+/* Says in sentences why the kernels of a finished session that match the glob (family/variant or with the shape; NULL:
+ * all) have their verdicts: looks, floor, controls, placement, and where the launches lie. 0, or -1 and a sentence. */
+int sm_history_explain(struct sm_history *history, const char *session, const char *glob, FILE *out, char *why,
+                       size_t why_bytes);
+
+/* Writes all comparisons and figures of others as rows, or all launches; form: an index of these words. 0, or -1 and a
+ * sentence. */
+extern const char *const sm_history_forms[];
+int sm_history_export(struct sm_history *history, int form, bool launches, FILE *out, char *why, size_t why_bytes);
+
 /* Takes from another file the sessions and imports that this one lacks or has unfinished, and its aliases and anchors;
  * the other file stays as it is. Returns how many came, or -1 and a sentence. */
 long sm_history_merge(struct sm_history *history, const char *path, char *why, size_t why_bytes);

@@ -9,6 +9,8 @@
 struct wish {
     const char *store, *glob, *build;
     double days;
+    bool explain, launches;
+    int form;
     char **operands; /* after the action's name */
     size_t count;
 };
@@ -30,6 +32,7 @@ static int list(struct sm_history *h, const struct wish *w, char *why, size_t wh
 
 static int show(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
 {
+    if (w->explain) return sm_history_explain(h, w->operands[0], w->glob, stdout, why, why_bytes);
     return sm_history_show(h, w->operands[0], stdout, why, why_bytes);
 }
 
@@ -77,6 +80,11 @@ static int anchor(struct sm_history *h, const struct wish *w, char *why, size_t 
     return sm_history_set_anchor(h, w->glob, w->operands[0], why, why_bytes);
 }
 
+static int export(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
+{
+    return sm_history_export(h, w->form, w->launches, stdout, why, why_bytes);
+}
+
 /* Files that can be read are taken, whatever comes of the others. */
 static int import(struct sm_history *h, const struct wish *w, char *why, size_t why_bytes)
 {
@@ -97,9 +105,10 @@ static const struct action {
     bool makes;         /* a history that is not there yet */
     action_fn *act;
 } actions[] = {
-    {"list", 0, 0, false, list},  {"show", 1, 1, false, show},    {"check", 1, 1, false, check},
-    {"merge", 1, 1, true, merge}, {"prune", 0, 0, false, prune},  {"forget", 1, 1, false, forget},
-    {"alias", 0, 2, true, alias}, {"anchor", 0, 1, true, anchor}, {"import", 1, 63, true, import},
+    {"list", 0, 0, false, list},     {"show", 1, 1, false, show},    {"check", 1, 1, false, check},
+    {"merge", 1, 1, true, merge},    {"prune", 0, 0, false, prune},  {"forget", 1, 1, false, forget},
+    {"alias", 0, 2, true, alias},    {"anchor", 0, 1, true, anchor}, {"import", 1, 63, true, import},
+    {"export", 0, 0, false, export},
 };
 
 static const struct action *find(const struct sm_arguments_rest *rest)
@@ -120,9 +129,13 @@ int history_main(int argc, char **argv)
     const struct sm_argument options[] = {
         {"store", 0, SM_ARGUMENT_STRING, &w.store, NULL, "FILE", "the history (default results/history.sqlite)"},
         {"days", 0, SM_ARGUMENT_NUMBER, &w.days, NULL, "N", "prune: forget what began longer ago"},
-        {"bench", 0, SM_ARGUMENT_STRING, &w.glob, NULL, "GLOB", "anchor: of these kernels only, as record names them"},
+        {"bench", 0, SM_ARGUMENT_STRING, &w.glob, NULL, "GLOB", "of these kernels: show --explain, anchor"},
+        {"explain", 0, SM_ARGUMENT_FLAG, &w.explain, NULL, NULL, "show: why each verdict is what it is"},
         {"build", 0, SM_ARGUMENT_STRING, &w.build, NULL, "NAME",
          "import: the code that was measured, where the file does not say"},
+        {"launches", 0, SM_ARGUMENT_FLAG, &w.launches, NULL, NULL, "export: every launch instead of every comparison"},
+        {"output", 'o', SM_ARGUMENT_CHOICE, &w.form, sm_history_forms, "FORM",
+         "export: csv (default), json, jsonl, sql"},
         SM_ARGUMENTS_END,
     };
     const struct sm_arguments spec = {
@@ -133,14 +146,15 @@ int history_main(int argc, char **argv)
         "merge takes what another history has and this one lacks, and leaves the other as it is.",
         options,
         "slotmark history list --store results/history.sqlite\n"
-        "  slotmark history show SESSION\n"
+        "  slotmark history show SESSION --explain --bench 'rmsnorm/*'\n"
         "  slotmark history check SESSION\n"
         "  slotmark history merge OTHER.sqlite\n"
         "  slotmark history prune --days 365\n"
         "  slotmark history forget SESSION\n"
         "  slotmark history alias rmsnorm/simd rmsnorm/avx2\n"
         "  slotmark history anchor v1.0\n"
-        "  slotmark history import google-benchmark.json llama-bench.jsonl results/bench.jsonl",
+        "  slotmark history import google-benchmark.json llama-bench.jsonl results/bench.jsonl\n"
+        "  slotmark history export -o jsonl",
         1,
         64,
         false};

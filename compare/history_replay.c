@@ -3,22 +3,16 @@
 #include <string.h>
 
 #include "history.h"
+#include "history_replay.h"
 #include "history_sql.h"
 
-struct stored {
-    struct sm_pairing pairing;
-    char (*verdict)[24]; /* [pairing.count], as stored */
-    struct sm_rounds_options options;
-    size_t compared;
-};
-
-static void free_stored(struct stored *s)
+void sm_stored_free(struct sm_stored *s)
 {
     sm_pairing_free(&s->pairing);
     free(s->verdict);
 }
 
-static int read_options(sqlite3 *db, const char *session, struct stored *to)
+static int read_options(sqlite3 *db, const char *session, struct sm_stored *to)
 {
     sqlite3_stmt *s;
     int found = -1;
@@ -48,12 +42,13 @@ static int read_options(sqlite3 *db, const char *session, struct stored *to)
     return found;
 }
 
-static int read_comparisons(sqlite3 *db, const char *session, struct stored *to)
+static int read_comparisons(sqlite3 *db, const char *session, struct sm_stored *to)
 {
     sqlite3_stmt *s;
     size_t i = 0;
-    if (sqlite3_prepare_v2(db, "SELECT ordinal, control, verdict FROM comparison WHERE session = ? ORDER BY ordinal",
-                           -1, &s, NULL))
+    if (sqlite3_prepare_v2(
+            db, "SELECT ordinal, control, verdict, kernel, reason FROM comparison WHERE session = ? ORDER BY ordinal",
+            -1, &s, NULL))
         return -1;
     sqlite3_bind_text(s, 1, session, -1, SQLITE_TRANSIENT);
     while (sqlite3_step(s) == SQLITE_ROW && i < to->pairing.count) {
@@ -61,15 +56,16 @@ static int read_comparisons(sqlite3 *db, const char *session, struct stored *to)
         to->pairing.list[i].ordinal = (size_t)sqlite3_column_int64(s, 0);
         to->pairing.list[i].control = sqlite3_column_int(s, 1);
         snprintf(to->verdict[i], sizeof to->verdict[i], "%s", verdict ? verdict : "");
+        snprintf(to->pairing.list[i].id, sizeof to->pairing.list[i].id, "%s", sm_history_text(s, 3));
+        snprintf(to->pairing.list[i].reason, sizeof to->pairing.list[i].reason, "%s", sm_history_text(s, 4));
         i++;
     }
     sqlite3_finalize(s);
     return i == to->pairing.count ? 0 : -1;
 }
 
-/* The launches of one comparison, looked at when they were looked at: as built first, then with the code placed anew.
- */
-static int replay(sqlite3_stmt *s, const char *session, struct sm_comparison *c, const struct stored *to)
+int sm_stored_replay(sqlite3_stmt *s, const char *session, struct sm_comparison *c, const struct sm_stored *to,
+                     sm_stored_look *look, void *state)
 {
     sqlite3_reset(s);
     sqlite3_bind_text(s, 1, session, -1, SQLITE_TRANSIENT);
@@ -79,22 +75,35 @@ static int replay(sqlite3_stmt *s, const char *session, struct sm_comparison *c,
         if (anew && !c->randomised) sm_rounds_randomise(c);
         if (c->launches == SM_LAUNCHES_MOST) return -1;
         c->d[c->launches++] = sqlite3_column_double(s, 1);
-        if (c->looks < SM_LOOKS && c->launches == sm_look_launches[c->looks])
-            sm_rounds_look(c, &to->options, to->compared);
+        if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) continue;
+        sm_rounds_look(c, &to->options, to->compared);
+        if (look) look(state, c);
     }
     return 0;
 }
 
-static long count_differences(sqlite3 *db, const char *session, struct stored *to)
+int sm_stored_read(struct sm_history *h, const char *session, struct sm_stored *to, char *why, size_t why_bytes)
+{
+    *to = (struct sm_stored){0};
+    if (read_options(h->db, session, to)) {
+        snprintf(why, why_bytes, "reading the history: it has no finished session %s", session);
+        return -1;
+    }
+    if (!read_comparisons(h->db, session, to)) return 0;
+    snprintf(why, why_bytes, "reading the history: the session %s makes no sense", session);
+    return -1;
+}
+
+const char sm_stored_launches[] = "SELECT anew, d FROM launch WHERE session = ? AND ordinal = ? ORDER BY anew, n";
+
+static long count_differences(sqlite3 *db, const char *session, struct sm_stored *to)
 {
     struct sm_rounds_result result = {0};
     sqlite3_stmt *s;
     long differ = 0;
-    if (sqlite3_prepare_v2(db, "SELECT anew, d FROM launch WHERE session = ? AND ordinal = ? ORDER BY anew, n", -1, &s,
-                           NULL))
-        return -1;
+    if (sqlite3_prepare_v2(db, sm_stored_launches, -1, &s, NULL)) return -1;
     for (size_t i = 0; i < to->pairing.count; i++)
-        if (replay(s, session, &to->pairing.list[i], to)) differ = -1;
+        if (sm_stored_replay(s, session, &to->pairing.list[i], to, NULL, NULL)) differ = -1;
     sqlite3_finalize(s);
     if (differ < 0) return -1;
     sm_rounds_decide(&to->pairing, &to->options, &result);
@@ -111,13 +120,12 @@ static long count_differences(sqlite3 *db, const char *session, struct stored *t
 
 long sm_history_check(struct sm_history *h, const char *session, char *why, size_t why_bytes)
 {
-    struct stored to = {0};
-    sqlite3 *db = h->db;
+    struct sm_stored to;
     long differ = -1;
-    if (read_options(db, session, &to))
-        snprintf(why, why_bytes, "reading the history: it has no finished session %s", session);
-    else if (read_comparisons(db, session, &to) || (differ = count_differences(db, session, &to)) < 0)
-        snprintf(why, why_bytes, "reading the history: the session %s makes no sense", session);
-    free_stored(&to);
+    if (!sm_stored_read(h, session, &to, why, why_bytes)) {
+        differ = count_differences(h->db, session, &to);
+        if (differ < 0) snprintf(why, why_bytes, "reading the history: the session %s makes no sense", session);
+    }
+    sm_stored_free(&to);
     return differ;
 }

@@ -8,6 +8,7 @@
 #include "change_points.h"
 
 #define CHANGES_MOST 64
+#define NOISE_LEAST 0.0005 /* ln: what a comparison resolves at best */
 
 const char *sm_trend_word(enum sm_trend_state state)
 {
@@ -145,7 +146,7 @@ static size_t chain(const char *anchor, struct sm_history_point *p, size_t n)
 size_t sm_trend_nominate(const double *z, size_t n, struct sm_trend_change *changes, size_t most)
 {
     size_t cuts[CHANGES_MOST];
-    size_t count = sm_change_points(z, n, 1, cuts, CHANGES_MOST);
+    size_t count = sm_change_points(z, n, 1, NOISE_LEAST, cuts, CHANGES_MOST);
     if (count == (size_t)-1) return count;
     if (count > CHANGES_MOST) count = CHANGES_MOST;
     for (size_t k = 0; k < count && k < most; k++) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <jansson.h>
 #include <sqlite3.h>
 
 #include "history_fixture.h"
@@ -40,6 +41,100 @@ static void stored_launches_give_the_stored_verdicts(void **state)
     change(fixture_store, "UPDATE comparison SET verdict = 'same' WHERE ordinal = 3");
     h = fixture_open(fixture_store); /* a verdict that was tampered with is noticed */
     assert_int_equal(sm_history_check(h, session, why, sizeof why), 1);
+    sm_history_close(h);
+}
+
+static void a_verdict_is_explained(void **state)
+{
+    (void)state;
+    char why[256], *text = NULL;
+    size_t bytes;
+    struct sm_history *h = fixture_open(fixture_store);
+    assert_int_equal(fixture_session(h, "compare", 1, 0, why, sizeof why), 0);
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(sm_history_explain(h, sm_history_session(h), NULL, out, why, sizeof why), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "1 copies of the base were compared with itself"));
+    assert_non_null(strstr(text, "11 kernels were compared: a change is claimed only"));
+    const char *slower = strstr(text, "family/variant/rows=3\n"), *layout = strstr(text, "family/variant/rows=5\n");
+    assert_true(slower && layout);
+    const char *anew = strstr(slower, "both builds linked anew"), *hence = strstr(slower, "  Hence ");
+    assert_true(anew && hence && anew < hence);
+    assert_int_equal(strncmp(hence, "  Hence slower: the whole interval lies beyond", 46), 0);
+    assert_non_null(strstr(slower, "as built:    +"));
+    assert_int_equal(strncmp(strstr(layout, "  Hence "), "  Hence layout: what was seen as built (+5.", 43), 0);
+    assert_null(strstr(text, "rows=11\n")); /* the control is not a kernel */
+    free(text);
+    out = fopen("/dev/null", "w");
+    assert_int_equal(sm_history_explain(h, sm_history_session(h), "nosuch/*", out, why, sizeof why), -1);
+    assert_non_null(strstr(why, "has no kernel nosuch"));
+    assert_int_equal(sm_history_explain(h, "nosuch", NULL, out, why, sizeof why), -1);
+    fclose(out);
+    sm_history_close(h);
+}
+
+/* The rows of a form as text. */
+static char *exported(struct sm_history *h, int form, bool launches)
+{
+    char why[256], *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    assert_int_equal(sm_history_export(h, form, launches, out, why, sizeof why), 0);
+    fclose(out);
+    return text;
+}
+
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++) n += *text == '\n';
+    return n;
+}
+
+static void rows_are_exported(void **state)
+{
+    (void)state;
+    char why[256], format[24];
+    static const char figure[] = "{\"benchmarks\":[{\"name\":\"a,\\\"b'c\",\"real_time\":5}]}";
+    fixture_remove_store(fixture_store);
+    struct sm_history *h = fixture_open(fixture_store);
+    assert_int_equal(fixture_session(h, "compare", 1, 0, why, sizeof why), 0);
+    fixture_write(figure, strlen(figure));
+    assert_int_equal(sm_history_import(h, fixture_file, NULL, format, sizeof format, why, sizeof why), 1);
+    char *csv = exported(h, 0, false), *json = exported(h, 1, false), *lines = exported(h, 2, false),
+         *sql = exported(h, 3, false), *launches = exported(h, 2, true), *empty;
+    assert_int_equal(count_lines(csv), 1 + FIXTURE_KERNELS + 1);
+    assert_non_null(strstr(csv, "\"a,\"\"b'c\""));
+    json_t *all = json_loads(json, 0, NULL), *slower = NULL;
+    assert_int_equal(json_array_size(all), FIXTURE_KERNELS + 1);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        json_t *row = json_array_get(all, i);
+        const char *kernel = json_string_value(json_object_get(row, "kernel"));
+        if (!strcmp(kernel, "family/variant/rows=3")) slower = row;
+        if (!strcmp(kernel, "a,\"b'c")) assert_true(json_is_null(json_object_get(row, "verdict")));
+    }
+    assert_string_equal(json_string_value(json_object_get(slower, "verdict")), "slower");
+    assert_true(fabs(json_number_value(json_object_get(slower, "change_percent")) - 100 * expm1(0.05)) < 0.3);
+    json_decref(all);
+    assert_int_equal(count_lines(lines), FIXTURE_KERNELS + 1);
+    assert_true(count_lines(launches) >= 8 * FIXTURE_KERNELS);
+    sqlite3 *db; /* the SQL makes the same rows */
+    sqlite3_stmt *s;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "SELECT count(*), sum(kernel = 'a,\"b''c') FROM slotmark_history", -1, &s, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(s, 0), FIXTURE_KERNELS + 1);
+    assert_int_equal(sqlite3_column_int(s, 1), 1);
+    sqlite3_finalize(s);
+    sqlite3_close(db);
+    assert_int_equal(sm_history_prune(h, -1, why, sizeof why), 1);
+    assert_int_equal(sm_history_forget(h, "nosuch", why, sizeof why), -1);
+    empty = exported(h, 1, true);
+    assert_string_equal(empty, "[]\n");
+    for (char **text = (char *[]){csv, json, lines, sql, launches, empty, NULL}; *text; text++) free(*text);
     sm_history_close(h);
 }
 
@@ -109,6 +204,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stored_launches_give_the_stored_verdicts),
+        cmocka_unit_test(a_verdict_is_explained),
+        cmocka_unit_test(rows_are_exported),
         cmocka_unit_test(histories_merge_and_forget),
         cmocka_unit_test(a_merge_completes_what_was_copied_half_way),
     };
