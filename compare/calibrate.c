@@ -34,7 +34,7 @@ static int run_short(const struct wish *w)
     snprintf(source, sizeof source, "Launches replayed: %s%s; nothing was run.",
              w->replay ? "drawn from " : "synthetic, with heavy tails", w->replay ? w->replay : "");
     c.source = source;
-    const int bad = sm_calibrate_replay(w->replay, (uint64_t)w->seed, &c, why, sizeof why);
+    const int bad = sm_calibrate_replay(w->replay, (uint64_t)w->seed, true, &c, why, sizeof why);
     const int code = bad ? tell(why) : print(&c, w);
     free(c.seconds);
     return code;
@@ -50,9 +50,10 @@ static int print_file(const char *path, const struct wish *w)
 {
     struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
     char why[512], source[600];
-    snprintf(source, sizeof source, "Measured: %s.", path);
+    snprintf(source, sizeof source, "Measured: %s; runs and commits replay its launches.", path);
     c.source = source;
-    const int bad = sm_trials_read(path, add_trial, &c, &c, why, sizeof why);
+    const int bad = sm_trials_read(path, add_trial, &c, &c, why, sizeof why) ||
+                    sm_calibrate_replay(path, (uint64_t)w->seed, false, &c, why, sizeof why);
     const int code = bad ? tell(why) : print(&c, w);
     free(c.seconds);
     return code;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "cases.h"
+#include "replay.h"
 #include "rounds.h"
 
 /* What binds a kernel. */
@@ -44,6 +45,8 @@ struct sm_calibration {
     size_t verdicts, room;
     double seconds_same; /* sum over builds against themselves that are in caches or of two threads */
     size_t count_same;
+    struct sm_replay_history history;
+    struct sm_replay_bisect bisect;
     size_t suites, suite_alarms;  /* runs of 200 kernels where nothing changed, and their false alarms */
     double load_least, load_most; /* of the machine */
     size_t elsewhere;             /* records of other machines, left out */
@@ -79,9 +82,11 @@ typedef int sm_trial_next(void *state, const struct sm_trial *trial);
 int sm_trials_read(const char *path, sm_trial_next *next, void *state, struct sm_calibration *to, char *why,
                    size_t why_bytes);
 
-/* Trials on launches that nobody runs: those of the builds against themselves in a result file, in their order and
- * with the planted effect added; without a file (NULL), drawn ones with heavy tails. 0, or -1 and a sentence. */
-int sm_calibrate_replay(const char *path, uint64_t seed, struct sm_calibration *to, char *why, size_t why_bytes);
+/* Launches that nobody runs: those of the builds against themselves in a result file, in their order and with the
+ * planted effect added; without a file (NULL), drawn ones with heavy tails. On them go whole suites, a thousand
+ * commits, and with `trials` everything else that is not a time. 0, or -1 and a sentence. */
+int sm_calibrate_replay(const char *path, uint64_t seed, bool trials, struct sm_calibration *to, char *why,
+                        size_t why_bytes);
 
 int calibrate_main(int argc, char **argv);
 

@@ -7,7 +7,11 @@
 #include "copies.h"
 #include "random.h"
 
+/* History: series x commits, and searches for one changed commit. */
+enum { SERIES = 4, COMMITS = 1000, SEARCHES = 60, SEARCHED = 1024 };
 enum { SAME = 600, PLANT = 300, PLACED = 300, SUITES = 60, SUITE = 200, SUITE_CONTROLS = 20, POOL_LEAST = 10 };
+
+#define PLACEMENT 0.003 /* the deviation of what a placement of the code adds, ln */
 
 /* Launches of builds against themselves, one stretch for each trial: what follows in a stretch followed in time. */
 struct pool {
@@ -49,18 +53,22 @@ static int keep_trial(void *state, const struct sm_trial *t)
 /* Where the next launch comes from. */
 struct source {
     const struct pool *pool; /* count 0: drawn */
-    double spread;
+    double scale;
     size_t stretch, at;
 };
+
+/* How much wider launches of a class spread than those of kernels in caches. */
+static double scale_of(enum sm_class class)
+{
+    static const double scale[SM_CLASSES] = {1, 3, 12};
+    return scale[class];
+}
 
 /* From a pool the next of a stretch, then another stretch; drawn ones are those of a machine with neighbours. */
 static double next_launch(struct replay *r, struct source *s)
 {
     const struct pool *p = s->pool;
-    if (!p->count) {
-        const double d = s->spread * (double)sm_random_normal(&r->random);
-        return sm_random_below(&r->random, 25) ? d : 10 * d;
-    }
+    if (!p->count) return s->scale * sm_replay_drawn(&r->random);
     if (!s->at || s->at == p->length[s->stretch]) {
         s->stretch = sm_random_below(&r->random, (uint32_t)p->count);
         s->at = 0;
@@ -73,11 +81,10 @@ static double next_launch(struct replay *r, struct source *s)
 static void run(struct replay *r, enum sm_class class, double effect, double placement, struct sm_comparison *k,
                 size_t m)
 {
-    static const double spread[SM_CLASSES] = {0.001, 0.003, 0.012};
-    struct source source = {&r->pool[class], spread[class], 0, 0};
+    struct source source = {&r->pool[class], scale_of(class), 0, 0};
     const double fixed = placement * (double)sm_random_normal(&r->random);
     while (k->verdict == SM_VERDICT_OPEN) {
-        const double anew = placement * 0.3 * (double)sm_random_normal(&r->random);
+        const double anew = placement / 3 * (double)sm_random_normal(&r->random);
         k->d[k->launches] = next_launch(r, &source) + effect + (k->randomised ? anew : fixed);
         k->ns[0][k->launches] = k->ns[1][k->launches] = 1;
         k->launches++;
@@ -98,7 +105,7 @@ static int run_trials(struct replay *r, enum sm_class class, size_t planted, boo
         struct sm_trial t = {.class = class, .planted = planted, .placed = placed, .seconds = NAN};
         struct sm_pairing pairing = {&t.comparison, 1};
         struct sm_rounds_result result = {0};
-        run(r, class, log1p(sm_planted[planted]), placed ? 0.01 : 0, &t.comparison, 1);
+        run(r, class, log1p(sm_planted[planted]), placed ? 3 * PLACEMENT : 0, &t.comparison, 1);
         sm_rounds_decide(&pairing, &r->options, &result);
         if (sm_calibration_add(r->to, &t)) return -1;
     }
@@ -130,22 +137,45 @@ static int run_suites(struct replay *r)
     return 0;
 }
 
-int sm_calibrate_replay(const char *path, uint64_t seed, struct sm_calibration *to, char *why, size_t why_bytes)
+struct stream {
+    struct replay *replay;
+    struct source source;
+};
+
+static double stream_launch(void *state)
+{
+    struct stream *s = state;
+    return next_launch(s->replay, &s->source);
+}
+
+/* A thousand commits, on the launches of kernels in caches. */
+static int run_history(struct replay *r)
+{
+    struct stream stream = {r, {&r->pool[SM_IN_CACHES], scale_of(SM_IN_CACHES), 0, 0}};
+    const struct sm_replay replay = {
+        .launch = stream_launch, .state = &stream, .seed = sm_random_u64(&r->random), .placement = PLACEMENT};
+    if (!is_there(r, SM_IN_CACHES)) return 0;
+    return sm_replay_history(&replay, SERIES, COMMITS, &r->to->history) ||
+           sm_replay_bisect(&replay, SEARCHES, SEARCHED, 0.01, 0.05, &r->to->bisect);
+}
+
+int sm_calibrate_replay(const char *path, uint64_t seed, bool trials, struct sm_calibration *to, char *why,
+                        size_t why_bytes)
 {
     struct replay r = {.drawn = !path, .random = {seed}, .options = sm_calibrate_options(), .to = to};
     int bad = path ? sm_trials_read(path, keep_trial, &r, NULL, why, why_bytes) : 0;
     if (!path) snprintf(why, why_bytes, "replaying launches: out of memory");
-    if (!bad && !is_there(&r, SM_IN_CACHES)) {
+    if (!bad && trials && !is_there(&r, SM_IN_CACHES)) {
         snprintf(why, why_bytes, "reading %s: it has fewer than %d trials of builds against themselves", path,
                  POOL_LEAST);
         bad = -1;
     }
-    for (int k = 0; k < SM_CLASSES && !bad; k++) {
+    for (int k = 0; trials && k < SM_CLASSES && !bad; k++) {
         bad = run_trials(&r, (enum sm_class)k, 0, false, SAME);
         for (size_t p = 1; p < SM_PLANTED && !bad; p++) bad = run_trials(&r, (enum sm_class)k, p, false, PLANT);
     }
-    if (!bad) bad = run_trials(&r, SM_IN_CACHES, 0, true, PLACED);
-    if (!bad) bad = run_suites(&r);
+    if (!bad && trials) bad = run_trials(&r, SM_IN_CACHES, 0, true, PLACED);
+    if (!bad) bad = run_suites(&r) || run_history(&r) ? -1 : 0;
     for (int k = 0; k < SM_CLASSES; k++) {
         free(r.pool[k].launches);
         free(r.pool[k].length);

@@ -179,8 +179,15 @@ static void fill(struct lines *l, const struct sm_calibration *c)
               none.plain + all.plain);
     add_share(l, "the interval reported holds the truth", .94, NAN, none.holds + all.holds, none.count + all.count);
     add_time(l, c);
-    add_value(l, "false alarms in a run of 200 kernels", 0.05,
+    add_value(l, "false alarms in a run of 200 kernels (replayed)", 0.05,
               (double)c->suite_alarms / (double)(c->suites ? c->suites : 1), c->suites, "");
+    const struct sm_replay_history *h = &c->history;
+    const double commits = (double)h->series * (double)h->commits;
+    add_value(l, "false change points in 1000 commits (replayed)", 1,
+              1000 * (double)h->confirmed_falsely / (commits > 0 ? commits : 1), h->series * h->commits, "");
+    add_share(l, "planted steps of a series found (replayed)", NAN, NAN, h->found, h->planted);
+    add_share(l, "bisect: 1 % among 1024 commits is found (replayed)", .98, NAN, c->bisect.right, c->bisect.searches);
+    add_value(l, "... builds, median", 12, (double)c->bisect.builds_half, c->bisect.searches, "");
 }
 
 static void target_text(const struct line *l, char *text, size_t bytes)

@@ -35,7 +35,7 @@ static bool wanted(const struct maker *m, const struct sm_family *f, const char 
 {
     char name[160];
     snprintf(name, sizeof name, "%s/%s", f->name, variant);
-    if (!m->options->glob) return strcmp(variant, "ref") != 0;
+    if (!m->options->glob) return strncmp(variant, "ref", 3) != 0; /* ref_offset too */
     return !fnmatch(m->options->glob, name, 0) || !fnmatch(m->options->glob, f->name, 0);
 }
 

@@ -34,7 +34,7 @@ static void goals_are_met_on_synthetic_launches(void **state)
     for (uint64_t seed = 1; seed <= 2; seed++) {
         struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
         char *text;
-        assert_int_equal(sm_calibrate_replay(NULL, seed, &c, why, sizeof why), 0);
+        assert_int_equal(sm_calibrate_replay(NULL, seed, true, &c, why, sizeof why), 0);
         assert_int_equal(c.placed.count, 300);
         assert_true(c.placed.flagged > 100); /* a fixed placement looks like a change, and is not called one */
         assert_true(c.suites > 0);
@@ -70,7 +70,7 @@ static void what_a_file_holds_is_judged_again(void **state)
     for (int biased = 0; biased < 2; biased++) {
         struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
         const char *path = file_of(biased ? 0.006 : 0);
-        assert_int_equal(sm_calibrate_replay(path, 1, &c, why, sizeof why), 0);
+        assert_int_equal(sm_calibrate_replay(path, 1, true, &c, why, sizeof why), 0);
         unlink(path);
         assert_int_equal(c.cell[SM_TWO_THREADS][0].count, 0); /* there are no launches of them */
         const size_t missed = print(&c, &text);
@@ -99,12 +99,12 @@ static void damaged_files_get_a_sentence(void **state)
         fclose(out);
         struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
         why[0] = '\0';
-        assert_int_equal(sm_calibrate_replay(path, 1, &c, why, sizeof why), -1);
+        assert_int_equal(sm_calibrate_replay(path, 1, true, &c, why, sizeof why), -1);
         assert_non_null(strstr(why, "reading "));
     }
     unlink(path);
     struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
-    assert_int_equal(sm_calibrate_replay("nosuch.jsonl", 1, &c, why, sizeof why), -1);
+    assert_int_equal(sm_calibrate_replay("nosuch.jsonl", 1, true, &c, why, sizeof why), -1);
 }
 
 /* Clopper and Pearson's limits: none of 299 leaves 1 %, none of 598 half a percent (the rule of three); 1 of 10 leaves
