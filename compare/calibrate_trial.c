@@ -9,6 +9,7 @@
 #include "layout.h"
 #include "machine.h"
 #include "random.h"
+#include "turn.h"
 
 const char *const sm_class_names[SM_CLASSES] = {"in caches", "two threads", "27 MB streamed"};
 const double sm_planted[SM_PLANTED] = {0, 0.005, 0.01, 0.02, 0.05};
@@ -198,7 +199,9 @@ enum sm_case_outcome sm_subjects_run(void *context, const struct sm_case *c, str
         options.no_controls = true;
         options.place = t->placed ? sm_copies_place : NULL;
         options.place_state = copies;
+        const int turn = sm_turn_begin(NULL);
         bad = sm_rounds_run(&pairing, copies->object, &options, &result, why, why_bytes);
+        sm_turn_end(turn);
     }
     if (!bad && !result.interrupted) record(results, c->id, t, pairing.list, result.seconds);
     sm_pairing_free(&pairing);

@@ -7,6 +7,7 @@
 
 #include "arguments.h"
 #include "compare.h"
+#include "counts.h"
 #include "duet.h"
 #include "engine.h"
 
@@ -23,7 +24,7 @@ struct wish {
     struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
     double budget, slice_us, tolerance_percent, floor_percent, confidence, discovery_percent;
     int64_t seed, pairs, threads;
-    bool thorough, as_built, allow_removed, everything, quiet;
+    bool thorough, as_built, count, allow_removed, everything, quiet;
 };
 
 static void standard(struct wish *w, const char *command)
@@ -88,6 +89,7 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                    .threads = (size_t)w->threads,
                    .progress = w->quiet ? NULL : stderr},
         .as_built = w->as_built,
+        .count = w->count,
         .history = history,
         .model = w->model,
         .passed = w->passed,
@@ -204,6 +206,7 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"thorough", 0, SM_ARGUMENT_FLAG, &w.thorough, NULL, NULL, "stop later: finds smaller changes"},
         {"as-built", 0, SM_ARGUMENT_FLAG, &w.as_built, NULL, NULL,
          "do not measure changes again with the code placed anew"},
+        {"count", 0, SM_ARGUMENT_FLAG, &w.count, NULL, NULL, "count the instructions of changed kernels (callgrind)"},
         {"slice-us", 0, SM_ARGUMENT_NUMBER, &w.slice_us, NULL, "N",
          "microseconds that a timed slice lasts at least (200)"},
         {"pairs", 0, SM_ARGUMENT_INTEGER, &w.pairs, NULL, "N", "of slices in a launch (default 50)"},
@@ -240,6 +243,7 @@ static int run_command(const char *command, int argc, char **argv, const char *u
 
 int compare_main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], SM_COUNTS_WORD)) return sm_counts_child(argc - 2, argv + 2);
     if (argc > 1 && !strcmp(argv[1], SM_DUET_WORD)) return sm_duet_child(argc - 2, argv + 2);
     return run_command("compare", argc, argv, "[OPTION]... BASE [OTHER...]",
                        "Says which of two builds is faster, kernel by kernel, and how sure that is.\n" SIDES,

@@ -1,8 +1,10 @@
 #include "engine.h"
 
 #include "copies.h"
+#include "counts.h"
 #include "layout.h"
 #include "models.h"
+#include "turn.h"
 
 static void launched(void *state, const struct sm_comparison *c)
 {
@@ -51,6 +53,8 @@ static int compare(const struct sm_engine_request *request, struct sm_copies *co
                : made < 0                                             ? SM_EXIT_USAGE
                : run_rounds(request, copies, outcome, why, why_bytes) ? SM_EXIT_USAGE
                                                                       : 0;
+        if (!code && request->count)
+            sm_count_changed(&outcome->pairing, copies, request->rounds.threads, request->words);
     }
     sm_kernels_unload(&loaded[0]);
     sm_kernels_unload(&loaded[1]);
@@ -78,10 +82,12 @@ int sm_engine_run(const char *base, const char *other, const struct sm_engine_re
         const enum sm_arm_result found = sm_arm_get(&outcome->arm[i], spec[i], request->words, why, why_bytes);
         if (found != SM_ARM_OK) return found == SM_ARM_UNBUILT ? SM_EXIT_FAILED : SM_EXIT_USAGE;
     }
+    const int turn = sm_turn_begin(request->words);
     const int code = request->model ? compare_models(request, outcome, why, why_bytes)
                      : sm_copies_make(&copies, outcome->arm, why, why_bytes)
                          ? SM_EXIT_USAGE
                          : compare(request, &copies, outcome, why, why_bytes);
+    sm_turn_end(turn);
     sm_copies_remove(&copies);
     if (code) sm_engine_free(outcome);
     return code;

@@ -12,6 +12,7 @@ struct sm_engine_request {
     bool as_built;                   /* changes are not measured again with the code placed anew */
     bool anew;                       /* every launch has its code placed anew, where that can be done (rounds.h) */
     struct sm_history *history;      /* or NULL */
+    bool count;                      /* the instructions of kernels that changed */
     const char *model;               /* compared end to end on this one, not kernel by kernel; or NULL */
     char *const *passed;             /* options for profile then */
     size_t passed_count;

@@ -51,6 +51,8 @@ struct sm_comparison {
     double p_overall;          /* over the looks */
     double tokens;             /* of a model's phase: tokens in its ns; else 0 */
     double detectable;         /* of inconclusive ones */
+    double instructions[2];    /* of a call in A and B, where they were asked for (counts.h); NAN then: uncounted */
+    char uncounted[64];        /* why; "" */
     /* A change is measured again with the code placed anew for each launch (layout.h), and d and so on are of that.
      * What was seen as built is kept here. */
     bool randomised;

@@ -43,6 +43,10 @@ static json_t *comparison_json(const struct sm_comparison *c)
     const bool rates = c->tokens > 0;
     json_object_set_new(j, "a_tokens_s", number(rates ? 1e9 * c->tokens / row.ns[0] : NAN));
     json_object_set_new(j, "b_tokens_s", number(rates ? 1e9 * c->tokens / row.ns[1] : NAN));
+    const bool counted = c->instructions[0] > 0 && c->instructions[1] > 0;
+    json_object_set_new(j, "a_instructions", number(counted ? c->instructions[0] : NAN));
+    json_object_set_new(j, "b_instructions", number(counted ? c->instructions[1] : NAN));
+    json_object_set_new(j, "uncounted", c->uncounted[0] ? json_string(c->uncounted) : json_null());
     json_object_set_new(j, "level", number(c->looks ? c->estimate.level : NAN));
     json_object_set_new(j, "p", number(c->looks ? c->p_overall : NAN));
     json_object_set_new(j, "detectable_percent", number(c->launches ? 100 * c->detectable : NAN));

@@ -51,6 +51,15 @@ static void print_rates(const struct sm_comparison *c, const struct sm_report_ro
         fprintf(out, "  %.1f -> %.1f t/s", 1e9 * c->tokens / row->ns[0], 1e9 * c->tokens / row->ns[1]);
 }
 
+static void print_counts(const struct sm_comparison *c, FILE *out)
+{
+    const double a = c->instructions[0], b = c->instructions[1];
+    if (c->uncounted[0])
+        fprintf(out, "  (instructions: %s)", c->uncounted);
+    else if (a > 0 && b > 0)
+        fprintf(out, "  instructions %.0f -> %.0f, %+.2f %%", a, b, 100 * (b / a - 1));
+}
+
 static bool folded(const struct sm_comparison *c)
 {
     return c->verdict == SM_VERDICT_IDENTICAL || c->verdict == SM_VERDICT_ADDED;
@@ -75,6 +84,7 @@ static void print_row(const struct sm_comparison *c, int width, FILE *out)
     if (c->verdict == SM_VERDICT_LAYOUT) fprintf(out, " (as built %+.2f %%)", 100 * expm1(c->as_built.effect));
     if (c->reason[0]) fprintf(out, ": %s", c->reason);
     print_rates(c, &row, out);
+    print_counts(c, out);
     fprintf(out, "\n");
 }
 
@@ -139,6 +149,7 @@ static void markdown_row(const struct sm_comparison *c, FILE *out)
         fprintf(out, " | ");
     fprintf(out, " | %s | %zu | **%s**", interval, c->launches, sm_verdict_word(c->verdict));
     print_rates(c, &row, out);
+    print_counts(c, out);
     fprintf(out, " |\n");
 }
 
@@ -187,7 +198,8 @@ static void csv_number(FILE *out, double x)
 
 void sm_report_csv(const struct sm_report *r, FILE *out)
 {
-    fprintf(out, "kernel,a,b,a_ns,b_ns,change_percent,low_percent,high_percent,launches,p,verdict,reason\n");
+    fprintf(out, "kernel,a,b,a_ns,b_ns,change_percent,low_percent,high_percent,launches,p,verdict,reason,a_"
+                 "instructions,b_instructions\n");
     for (size_t i = 0; i < r->pairing->count; i++) {
         const struct sm_comparison *c = &r->pairing->list[i];
         const struct sm_report_row row = sm_report_row(c);
@@ -202,6 +214,8 @@ void sm_report_csv(const struct sm_report *r, FILE *out)
         csv_number(out, c->looks ? c->p_overall : NAN);
         fprintf(out, ",%s,\"", sm_verdict_word(c->verdict));
         for (const char *at = c->reason; *at; at++) fprintf(out, *at == '"' ? "\"\"" : "%c", *at);
-        fprintf(out, "\"\n");
+        fprintf(out, "\"");
+        for (int side = 0; side < 2; side++) csv_number(out, c->instructions[side] > 0 ? c->instructions[side] : NAN);
+        fprintf(out, "\n");
     }
 }
