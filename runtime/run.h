@@ -89,6 +89,13 @@ int sm_padding_of(const bool *valid, size_t rows, enum sm_padding padding, size_
  * earlier prefill, 1 <= count and P + count <= max_seq - 1. 0, or -1 and a sentence and nothing changed. */
 int sm_session_append(struct sm_session *session, const int32_t *tokens, size_t count, char *why, size_t why_bytes);
 
+/* Tokens by the calls that the caller lists, instead of those that sm_bucket_choose says: of each its phase, rows and
+ * count are read. A prefill, padded right, can only be the first of them, and starts a new session over. Each needs a
+ * bucket of its phase with so many rows, 1 <= count <= rows, P + rows <= max_seq and P + count <= max_seq - 1. 0, or -1
+ * and a sentence and nothing changed. */
+int sm_session_take(struct sm_session *session, const int32_t *tokens, const struct sm_chunk *calls, size_t count,
+                    char *why, size_t why_bytes);
+
 /* One token at position P, attended as the last column, then stored in slot P. Needs P <= max_seq - 2. */
 int sm_session_decode(struct sm_session *session, int32_t token, char *why, size_t why_bytes);
 
@@ -100,7 +107,7 @@ int sm_session_truncate(struct sm_session *session, size_t past, char *why, size
  * slots behind them must be zero. Needs an earlier call, and past <= max_seq - 1. 0, or -1 and a sentence. */
 int sm_session_assume(struct sm_session *session, size_t past, char *why, size_t why_bytes);
 
-/* The calls that the last prefill or append made; decode and truncate leave the list alone. */
+/* The calls that the last prefill, append or take made; decode and truncate leave the list alone. */
 const struct sm_chunk *sm_session_chunks(const struct sm_session *session, size_t *count);
 
 /* Of the last call: its logits [vocab], their greatest; and P, the valid tokens. */

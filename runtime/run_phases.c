@@ -175,6 +175,65 @@ int sm_session_append(struct sm_session *s, const int32_t *tokens, size_t count,
     return 0;
 }
 
+static bool has_bucket(const struct sm_buckets *buckets, size_t rows)
+{
+    for (size_t i = 0; i < buckets->count; i++)
+        if (buckets->rows[i] == rows) return true;
+    return false;
+}
+
+/* Whether each of a caller's calls can be made, one after another. */
+static int check_calls(const struct sm_session *s, const struct sm_chunk *calls, size_t count, size_t *tokens,
+                       char *why, size_t why_bytes)
+{
+    const size_t max_seq = s->options.max_seq;
+    size_t past = s->past;
+    *tokens = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct sm_chunk *c = &calls[i];
+        const char *wrong = NULL;
+        if ((unsigned)c->phase >= SM_PHASES || !has_bucket(&s->buckets[c->phase], c->rows))
+            wrong = "there is no such bucket";
+        else if (c->phase == SM_PHASE_PREFILL && i)
+            wrong = "a prefill can only be the first call";
+        else if (c->phase != SM_PHASE_PREFILL && !i && !s->ran)
+            wrong = "there is nothing to append to; prefill comes first";
+        if (!wrong && c->phase == SM_PHASE_PREFILL) past = 0;
+        if (!wrong && (!c->count || c->count > c->rows)) wrong = "its rows cannot hold its tokens";
+        if (!wrong && (past + c->rows > max_seq || past + c->count > max_seq - 1)) wrong = "it does not fit max_seq";
+        if (wrong) {
+            snprintf(why, why_bytes, "taking tokens in: call %zu, %s of %zu rows with %zu tokens after %zu: %s", i + 1,
+                     sm_phase_name(c->phase), c->rows, c->count, past, wrong);
+            return -1;
+        }
+        past += c->count;
+        *tokens += c->count;
+    }
+    return 0;
+}
+
+int sm_session_take(struct sm_session *s, const int32_t *tokens, const struct sm_chunk *calls, size_t count, char *why,
+                    size_t why_bytes)
+{
+    size_t all;
+    if (!count) {
+        snprintf(why, why_bytes, "taking tokens in: there is no call");
+        return -1;
+    }
+    if (check_calls(s, calls, count, &all, why, why_bytes) ||
+        check_tokens(s, tokens, all, "taking tokens in", why, why_bytes))
+        return -1;
+    s->chunk_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        const bool prefill = calls[i].phase == SM_PHASE_PREFILL;
+        const struct sm_call call = {.tokens = tokens, .count = calls[i].count, .past = prefill ? 0 : s->past};
+        if (prefill) sm_cache_clear(s->cache, calls[i].count);
+        s->chunks[s->chunk_count++] = session_run(s, calls[i].phase, calls[i].rows, &call, false);
+        tokens += call.count;
+    }
+    return 0;
+}
+
 int sm_session_decode(struct sm_session *s, int32_t token, char *why, size_t why_bytes)
 {
     if (!s->ran) {

@@ -308,13 +308,61 @@ static void test_masked_rows(void **state)
     }
 }
 
+/* Calls that the caller lists: they are the ones made, and what they say is what a prefill of all tokens says. */
+static void test_take(void **state)
+{
+    (void)state;
+    struct echo_model m;
+    float wanted[ECHO];
+    size_t count;
+    const struct sm_session_options o = {.max_seq = 12,
+                                         .prefill_buckets = {4, 12},
+                                         .prefill_bucket_count = 2,
+                                         .append_buckets = {2, 5},
+                                         .append_bucket_count = 2};
+    const struct sm_chunk calls[] = {{.phase = SM_PHASE_PREFILL, .rows = 4, .count = 3},
+                                     {.phase = SM_PHASE_APPEND, .rows = 2, .count = 2},
+                                     {.phase = SM_PHASE_DECODE, .rows = 1, .count = 1},
+                                     {.phase = SM_PHASE_APPEND, .rows = 5, .count = 1}};
+    struct session s = open_echo(&m, &o);
+    refused(sm_session_take(s.session, counting, calls + 1, 1, why, sizeof why), "prefill comes first");
+    worked(sm_session_prefill(s.session, counting, 7, SM_PAD_RIGHT, why, sizeof why));
+    memcpy(wanted, sm_session_logits(s.session), sizeof wanted);
+    for (int again = 0; again < 2; again++) { /* it starts over */
+        worked(sm_session_take(s.session, counting, calls, 4, why, sizeof why));
+        const struct sm_chunk *made = sm_session_chunks(s.session, &count);
+        assert_int_equal(count, 4);
+        for (size_t i = 0, past = 0; i < 4; past += calls[i++].count) {
+            assert_true(made[i].phase == calls[i].phase && made[i].rows == calls[i].rows);
+            assert_true(made[i].count == calls[i].count && made[i].past == past);
+        }
+        for (size_t i = 0; i < ECHO; i++) assert_true(fabsf(sm_session_logits(s.session)[i] - wanted[i]) < 1e-4f);
+    }
+    assert_int_equal(sm_session_past(s.session), 7);
+    struct sm_chunk bad[2] = {calls[3], calls[3]};
+    refused(sm_session_take(s.session, counting, bad, 0, why, sizeof why), "there is no call");
+    refused(sm_session_take(s.session, counting, bad, 2, why, sizeof why),
+            "call 2, append of 5 rows with 1 tokens after 8: it does not fit"); /* P + Q = 13 */
+    bad[0].count = 6;
+    refused(sm_session_take(s.session, counting, bad, 1, why, sizeof why), "cannot hold its tokens");
+    bad[0].rows = 3;
+    refused(sm_session_take(s.session, counting, bad, 1, why, sizeof why), "there is no such bucket");
+    bad[0] = calls[2];
+    bad[1] = calls[0];
+    refused(sm_session_take(s.session, counting, bad, 2, why, sizeof why), "only be the first");
+    bad[0] = (struct sm_chunk){.phase = SM_PHASE_PREFILL, .rows = 12, .count = 12};
+    refused(sm_session_take(s.session, counting, bad, 1, why, sizeof why), "does not fit max_seq");
+    assert_int_equal(sm_session_past(s.session), 7);
+    close_session(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_profiles),     cmocka_unit_test(test_cache_geometry), cmocka_unit_test(test_decode_masks),
         cmocka_unit_test(test_append_masks), cmocka_unit_test(test_key_mask),       cmocka_unit_test(test_consumer),
-        cmocka_unit_test(test_softcap),      cmocka_unit_test(test_limits),         cmocka_unit_test(test_long_prompt),
-        cmocka_unit_test(test_masked_rows),
+        cmocka_unit_test(test_softcap),      cmocka_unit_test(test_limits),         cmocka_unit_test(test_take),
+        cmocka_unit_test(test_long_prompt),  cmocka_unit_test(test_masked_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
