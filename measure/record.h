@@ -5,7 +5,7 @@
  * they never rename one.
  *
  *   schema            1
- *   kind              "bench", "count", "profile", "verify", "cost", "ceiling" or "trial"
+ *   kind              "bench", "count", "profile", "verify", "cost", "plan", "ceiling" or "trial"
  *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
  *   status, why       "ok"; "error" or "skipped" with a sentence
  *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
@@ -43,6 +43,13 @@
  *   quality           what verify says: {"against","fed","verdict","why","departs","peir","mean","max","kl","rows",
  *                     "agree","ties","limits","steps":[{"turn","phase","past","tokens","shapes","ns","peir",..}],
  *                     "full","layers":[..],"paths","perplexity"}; peir is a ratio, samples the times of its decodes
+ *   plan              of slotmark plan.
+ * {"role":"plan","objective","max_seq","turns","costs","limits","best","usual":[..], "curve":[..],"memory","searched"},
+ * sets being {"name","calls":"best"|"smallest","plans","prefill":
+ *                     [..],"append":[..],"mean_ns","ttft_ns","p95_ns","arena_bytes","tokens","rows"}; and of one
+ * session by one set {"role":"replay","set","calls","file","session","prefill","append","turns":[{"past","in",
+ *                     "out","calls":[rows],"ttft_ns","predicted_ttft_ns","decode_ns","predicted_decode_ns"}]}; samples
+ *                     are the times to first token
  *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   cost              of a model's static shape: {"role":"fit"|"held-out"|"steps"|"table","attention":"literal"|"skip",

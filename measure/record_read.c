@@ -10,17 +10,20 @@
 #include "record_schema.h"
 
 const struct sm_record_key sm_record_keys[] = {
-    {"schema", 'I'},       {"kind", 'S'},      {"case", 'S'},     {"status", 'S'},          {"why", 's'},
-    {"started", 's'},      {"command", 's'},   {"order", 'o'},    {"family", 's'},          {"group", 's'},
-    {"variant", 's'},      {"layout", 's'},    {"isa", 's'},      {"shape", 'o'},           {"threads", 'i'},
-    {"cache_state", 's'},  {"model", 'o'},     {"recipe", 's'},   {"phase", 's'},           {"max_seq", 'i'},
-    {"bucket", 'i'},       {"kv_type", 's'},   {"n_prompt", 'i'}, {"n_gen", 'i'},           {"n_depth", 'i'},
-    {"padding_side", 's'}, {"unit", 's'},      {"samples", 'a'},  {"iterations", 'a'},      {"token_ns", 'a'},
-    {"ops", 'n'},          {"ops_unit", 's'},  {"bytes", 'n'},    {"footprint", 'n'},       {"error", 'n'},
-    {"error_after", 'n'},  {"steps", 'a'},     {"memory", 'o'},   {"load_s", 'n'},          {"pack_s", 'n'},
-    {"counters", 'a'},     {"witnesses", 'o'}, {"ceilings", 'o'}, {"binding_ceiling", 's'}, {"build", 'o'},
-    {"machine", 'o'},      {"scale_in", 's'},  {"turn", 'o'},     {"quality", 'o'},         {"callgrind", 'o'},
-    {"cost", 'o'},         {"trial", 'o'},     {"ridge", 'o'},
+    {"schema", 'I'},     {"kind", 'S'},         {"case", 'S'},     {"status", 'S'},
+    {"why", 's'},        {"started", 's'},      {"command", 's'},  {"order", 'o'},
+    {"family", 's'},     {"group", 's'},        {"variant", 's'},  {"layout", 's'},
+    {"isa", 's'},        {"shape", 'o'},        {"threads", 'i'},  {"cache_state", 's'},
+    {"model", 'o'},      {"recipe", 's'},       {"phase", 's'},    {"max_seq", 'i'},
+    {"bucket", 'i'},     {"kv_type", 's'},      {"n_prompt", 'i'}, {"n_gen", 'i'},
+    {"n_depth", 'i'},    {"padding_side", 's'}, {"unit", 's'},     {"samples", 'a'},
+    {"iterations", 'a'}, {"token_ns", 'a'},     {"ops", 'n'},      {"ops_unit", 's'},
+    {"bytes", 'n'},      {"footprint", 'n'},    {"error", 'n'},    {"error_after", 'n'},
+    {"steps", 'a'},      {"memory", 'o'},       {"load_s", 'n'},   {"pack_s", 'n'},
+    {"counters", 'a'},   {"witnesses", 'o'},    {"ceilings", 'o'}, {"binding_ceiling", 's'},
+    {"build", 'o'},      {"machine", 'o'},      {"scale_in", 's'}, {"turn", 'o'},
+    {"quality", 'o'},    {"callgrind", 'o'},    {"cost", 'o'},     {"trial", 'o'},
+    {"ridge", 'o'},      {"plan", 'o'},
 };
 const size_t sm_record_key_count = sizeof sm_record_keys / sizeof *sm_record_keys;
 
@@ -79,8 +82,8 @@ int sm_record_check(const json_t *json, char *why, size_t why_bytes)
                  (long long)json_integer_value(json_object_get(json, "schema")), SM_RECORD_SCHEMA);
         return -1;
     }
-    if (!one_of(json_object_get(json, "kind"),
-                (const char *const[]){"bench", "count", "profile", "cost", "ceiling", "verify", "trial", NULL}) ||
+    if (!one_of(json_object_get(json, "kind"), (const char *const[]){"bench", "count", "profile", "cost", "plan",
+                                                                     "ceiling", "verify", "trial", NULL}) ||
         !one_of(json_object_get(json, "status"), (const char *const[]){"ok", "error", "skipped", NULL})) {
         snprintf(why, why_bytes, "not a record: its kind or its status is none of the known ones");
         return -1;

@@ -273,7 +273,7 @@ int sm_planner_search(const struct sm_planner_problem *problem, struct sm_planne
     s->problem = problem;
     s->result = result;
     for (size_t n = 0; n < LEVELS; n++) s->value[n] = INFINITY;
-    if (!planner_table_create(&s->table, problem, why, why_bytes)) {
+    if (!planner_table_create(&s->table, problem, false, why, why_bytes)) {
         if (allocate(s)) {
             snprintf(why, why_bytes, "there is no memory to search for %zu turns", problem->turn_count);
         } else {

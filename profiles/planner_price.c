@@ -37,17 +37,18 @@ struct pricing {
 };
 
 /* The calls that bucket.h chooses, at the depth of the turn. */
-static double smallest_cost(const struct pricing *r, size_t past, size_t tokens, size_t depth, double *rows)
+static double smallest_cost(const struct pricing *r, const struct planner_entry *e, double *rows)
 {
     const struct sm_planner_problem *p = &r->problem;
     const struct sm_buckets buckets = buckets_of(p->append, p->append_count);
+    size_t tokens = e->tokens, past = p->max_seq - e->tokens - e->room; /* where room is cut, all buckets fit anyway */
     double ns = 0;
     *rows = 0;
     while (tokens) {
         const struct sm_bucket_choice c = sm_bucket_choose(&buckets, tokens, past, p->max_seq, SM_WHEN_FULL_SMALLER);
         size_t i = 0;
         while (!c.decode && p->append[i] != c.rows) i++;
-        ns += c.decode ? r->table.decode_ns[depth] : r->table.append_ns[depth][i];
+        ns += c.decode ? r->table.decode_ns[e->depth] : r->table.append_ns[e->depth][i];
         *rows += (double)c.rows;
         past += c.count;
         tokens -= c.count;
@@ -55,9 +56,9 @@ static double smallest_cost(const struct pricing *r, size_t past, size_t tokens,
     return ns;
 }
 
-static double append_cost(const struct pricing *r, size_t past, const struct planner_entry *e, double *rows)
+static double append_cost(const struct pricing *r, const struct planner_entry *e, double *rows)
 {
-    if (r->rule == SM_PLANNER_SMALLEST) return smallest_cost(r, past, e->tokens, e->depth, rows);
+    if (r->rule == SM_PLANNER_SMALLEST) return smallest_cost(r, e, rows);
     return planner_cost(&r->table, &r->costs, e, rows);
 }
 
@@ -73,7 +74,7 @@ static double first_cost(const struct pricing *r, size_t turn, size_t *size, dou
         const struct planner_entry *rest = &t->rest[s * t->first_count + turn];
         double more = 0, ns = t->prefill_ns[s];
         if (r->rule == SM_PLANNER_SMALLEST && p->prefill[s] != holding) continue;
-        if (rest->tokens) ns += append_cost(r, p->prefill[s], rest, &more);
+        if (rest->tokens) ns += append_cost(r, rest, &more);
         if (ns >= least) continue;
         least = ns;
         *size = s;
@@ -86,7 +87,7 @@ static int prepare(struct pricing *r, const struct sm_planner_problem *problem, 
                    enum sm_planner_rule rule, char *why, size_t why_bytes)
 {
     *r = (struct pricing){.problem = only(problem, set), .rule = rule};
-    if (planner_table_create(&r->table, &r->problem, why, why_bytes)) return -1;
+    if (planner_table_create(&r->table, &r->problem, true, why, why_bytes)) return -1;
     const size_t total = r->table.offset[SM_PLANNER_DEPTHS] + 1;
     r->exact = malloc(total * sizeof *r->exact);
     if (!r->exact) {
@@ -95,7 +96,7 @@ static int prepare(struct pricing *r, const struct sm_planner_problem *problem, 
     }
     planner_start(&r->table, r->exact);
     for (size_t i = 0; i < set->append_count; i++) planner_add(&r->table, r->exact, i);
-    r->costs.exact = r->exact;
+    r->costs.least = r->exact;
     r->costs.largest = set->append_count ? set->append[set->append_count - 1] : 1;
     return 0;
 }
@@ -124,29 +125,26 @@ int sm_planner_price(const struct sm_planner_problem *problem, const struct sm_p
         snprintf(why, why_bytes, "there is no memory for %zu turns", problem->turn_count);
         failed = -1;
     }
-    double sum = 0, tokens = 0, all_rows = 0;
-    for (size_t i = 0; !failed && i < problem->turn_count; i++) {
-        const struct sm_planner_turn *turn = &problem->turns[i];
-        const size_t room = problem->max_seq - turn->past - turn->in;
-        const struct planner_entry e = {
-            .depth = planner_depth_of(problem->max_seq, turn->past, turn->in), .tokens = turn->in, .room = room};
-        double rows = 0, ns;
-        if (turn->past) {
-            ns = append_cost(&r, turn->past, &e, &rows);
-        } else {
-            size_t at = 0, size = 0;
-            while (r.table.first[at].tokens != turn->in) at++;
-            ns = first_cost(&r, at, &size, &rows);
-        }
-        samples[i] = (struct planner_sample){ns, turn->weight};
-        sum += turn->weight * ns;
-        tokens += turn->weight * (double)turn->in;
-        all_rows += turn->weight * rows;
+    const struct planner_table *t = &r.table;
+    double sum = 0, tokens = 0, all_rows = 0, rows = 0;
+    size_t count = 0;
+    for (size_t i = 0; !failed && i < t->later_count; i++) {
+        const struct planner_entry *e = &t->later[i];
+        samples[count++] = (struct planner_sample){append_cost(&r, e, &rows), e->weight};
+        tokens += e->weight * (double)e->tokens;
+        all_rows += e->weight * rows;
     }
+    for (size_t i = 0; !failed && i < t->first_count; i++) {
+        size_t size = 0;
+        samples[count++] = (struct planner_sample){first_cost(&r, i, &size, &rows), t->first[i].weight};
+        tokens += t->first[i].weight * (double)t->first[i].tokens;
+        all_rows += t->first[i].weight * rows;
+    }
+    for (size_t i = 0; i < count; i++) sum += samples[i].weight * samples[i].value;
     if (!failed)
         *price = (struct sm_planner_price){.mean = (sum + r.table.decode_sum) / r.table.weight,
                                            .ttft = sum / r.table.weight,
-                                           .p95 = planner_p95(samples, problem->turn_count, r.table.weight),
+                                           .p95 = planner_p95(samples, count, r.table.weight),
                                            .bytes = all_bytes(&r.table),
                                            .tokens = tokens,
                                            .rows = all_rows};
@@ -175,7 +173,7 @@ static void best_calls(const struct pricing *r, const struct planner_entry *e, s
     const double *exact = r->exact + r->table.offset[e->depth];
     size_t left = e->tokens, used[SM_PLANNER_SIZES] = {0}, decodes = 0;
     double rows;
-    (void)append_cost(r, l->past, e, &rows);
+    (void)append_cost(r, e, &rows);
     for (size_t at = (size_t)rows; at;) {
         size_t size = p->append_count; /* a decode */
         double least = r->table.decode_ns[e->depth] + exact[at - 1];

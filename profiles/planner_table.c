@@ -138,10 +138,12 @@ static void measure_arrays(struct planner_table *t)
     for (size_t i = 0; i < t->later_count; i++) t->tight[t->later[i].depth] |= t->later[i].room + 1 < largest;
     for (size_t i = 0; i < p->prefill_count * t->first_count; i++)
         t->tight[t->rest[i].depth] |= t->rest[i].tokens && t->rest[i].room + 1 < largest;
-    for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++) t->offset[d + 1] = t->offset[d] + (most[d] ? most[d] + largest : 0);
+    for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++)
+        t->offset[d + 1] = t->offset[d] + (most[d] ? most[d] + (t->tight[d] ? largest : 1) : 0);
 }
 
-int planner_table_create(struct planner_table *t, const struct sm_planner_problem *p, char *why, size_t why_bytes)
+int planner_table_create(struct planner_table *t, const struct sm_planner_problem *p, bool with_rows, char *why,
+                         size_t why_bytes)
 {
     *t = (struct planner_table){.problem = p};
     if (check_turns(p, why, why_bytes) || read_costs(t, why, why_bytes)) return -1;
@@ -163,6 +165,7 @@ int planner_table_create(struct planner_table *t, const struct sm_planner_proble
         for (size_t i = 0; i < t->first_count; i++)
             if (t->first[i].tokens > p->prefill[s])
                 t->rest[s * t->first_count + i] = entry_of(p, p->prefill[s], t->first[i].tokens - p->prefill[s], 0);
+    for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++) t->tight[d] = with_rows;
     measure_arrays(t);
     return 0;
 no_memory:
@@ -178,22 +181,42 @@ void planner_table_free(struct planner_table *t)
     *t = (struct planner_table){0};
 }
 
-void planner_start(const struct planner_table *t, double *exact)
+void planner_start(const struct planner_table *t, double *least)
 {
     for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++)
         for (size_t i = t->offset[d]; i < t->offset[d + 1]; i++)
-            exact[i] = (double)(i - t->offset[d]) * t->decode_ns[d];
+            least[i] = (double)(i - t->offset[d]) * t->decode_ns[d];
 }
 
-void planner_add(const struct planner_table *t, double *exact, size_t candidate)
+/* A size less may be left over or paid for: at a depth where all turns have room, a call may cover what it exceeds. */
+static void add_covering(double *least, size_t count, size_t rows, double ns)
+{
+    const size_t alone = rows < count ? rows : count - 1;
+    for (size_t i = 1; i <= alone; i++) least[i] = ns < least[i] ? ns : least[i];
+    for (size_t i = rows + 1; i < count; i++) {
+        const double with = ns + least[i - rows];
+        least[i] = with < least[i] ? with : least[i];
+    }
+}
+
+static void add_exact(double *least, size_t count, size_t rows, double ns)
+{
+    for (size_t i = rows; i < count; i++) {
+        const double with = ns + least[i - rows];
+        least[i] = with < least[i] ? with : least[i];
+    }
+}
+
+void planner_add(const struct planner_table *t, double *least, size_t candidate)
 {
     const size_t rows = t->problem->append[candidate];
     for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++) {
-        const double ns = t->append_ns[d][candidate];
-        for (size_t i = t->offset[d] + rows; i < t->offset[d + 1]; i++) {
-            const double with = ns + exact[i - rows];
-            exact[i] = with < exact[i] ? with : exact[i];
-        }
+        const size_t count = t->offset[d + 1] - t->offset[d];
+        if (!count) continue;
+        if (t->tight[d])
+            add_exact(least + t->offset[d], count, rows, t->append_ns[d][candidate]);
+        else
+            add_covering(least + t->offset[d], count, rows, t->append_ns[d][candidate]);
     }
 }
 
@@ -205,15 +228,16 @@ static void fill_window(const double *exact, double *window, size_t count)
         for (size_t i = 0; i + w < count; i++) window[i] = window[i] < window[i + w] ? window[i] : window[i + w];
 }
 
-void planner_pad(const struct planner_table *t, const double *exact, double *padded, double *window)
+void planner_pad(const struct planner_table *t, const double *least, double *padded, double *window)
 {
     for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++) {
-        double least = INFINITY;
+        double from_here = INFINITY;
+        if (!t->tight[d]) continue;
         for (size_t i = t->offset[d + 1]; i-- > t->offset[d];) {
-            least = exact[i] < least ? exact[i] : least;
-            padded[i] = least;
+            from_here = least[i] < from_here ? least[i] : from_here;
+            padded[i] = from_here;
         }
-        if (t->tight[d]) fill_window(exact + t->offset[d], window + t->offset[d], t->offset[d + 1] - t->offset[d]);
+        fill_window(least + t->offset[d], window + t->offset[d], t->offset[d + 1] - t->offset[d]);
     }
 }
 
@@ -231,13 +255,14 @@ double planner_cost(const struct planner_table *t, const struct planner_costs *c
 {
     const size_t at = t->offset[e->depth] + e->tokens;
     const size_t room = e->room < c->largest - 1 ? e->room : c->largest - 1;
-    double least = c->exact[at];
+    double least = c->least[at];
     size_t padding = 0;
+    if (!t->tight[e->depth]) return least;
     if (!rows && room == c->largest - 1) return c->padded[at];
     if (!rows && room >= PLANNER_WINDOW) return least_of(c->window, at, at + room);
     for (size_t u = 1; u <= room; u++)
-        if (c->exact[at + u] < least) {
-            least = c->exact[at + u];
+        if (c->least[at + u] < least) {
+            least = c->least[at + u];
             padding = u;
         }
     if (rows) *rows = (double)(e->tokens + padding);

@@ -26,27 +26,29 @@ struct planner_table {
     struct planner_first *first;
     size_t first_count;
     struct planner_entry *rest;    /* [prefill_count][first_count]: what each size leaves over; tokens 0: nothing */
-    bool tight[SM_PLANNER_DEPTHS]; /* a turn there has less room than the largest size's padding may need */
+    bool tight[SM_PLANNER_DEPTHS]; /* a turn there has less room than the largest size's padding may need, or rows are
+                                      asked for */
     double weight, decode_sum;     /* of all turns; ns of the tokens that they generate */
 };
 
-/* 0, or -1 and a sentence. To be freed whatever comes back. */
-int planner_table_create(struct planner_table *table, const struct sm_planner_problem *problem, char *why,
-                         size_t why_bytes);
+/* with_rows: planner_cost will be asked for rows. 0, or -1 and a sentence. To be freed whatever comes back. */
+int planner_table_create(struct planner_table *table, const struct sm_planner_problem *problem, bool with_rows,
+                         char *why, size_t why_bytes);
 void planner_table_free(struct planner_table *table);
 
-/* Least costs of exactly t rows, for each depth; with no bucket first, then with one more. [offset[DEPTHS]] each. */
-void planner_start(const struct planner_table *table, double *exact);
-void planner_add(const struct planner_table *table, double *exact, size_t candidate);
+/* Least costs of t rows, for each depth; with no bucket first, then with one more. [offset[DEPTHS]] each. At a tight
+ * depth of exactly t rows, E(t); elsewhere of t rows or more, min over u of E(t + u), which a knapsack gives at once
+ * where each size may also stand for less than it is. */
+void planner_start(const struct planner_table *table, double *least);
+void planner_add(const struct planner_table *table, double *least, size_t candidate);
 
-/* Of at least t rows: what a turn costs where padding has all the room it wants. At a depth where some turn lacks room
- * `window` gets the least of PLANNER_WINDOW values from t on. */
+/* Of the tight depths: from t on, the least of all values and of PLANNER_WINDOW values. */
 #define PLANNER_WINDOW 32
-void planner_pad(const struct planner_table *table, const double *exact, double *padded, double *window);
+void planner_pad(const struct planner_table *table, const double *least, double *padded, double *window);
 
 /* The arrays of one set of buckets. */
 struct planner_costs {
-    const double *exact, *padded, *window;
+    const double *least, *padded, *window;
     size_t largest; /* size; 1: there is none */
 };
 

@@ -54,8 +54,7 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-/* 1: a turn; 0: nothing on this line; -1: neither. */
-static int read_line(char *line, struct sm_turn *turn)
+int sm_turns_line(char *line, struct sm_turn *turn)
 {
     line[strcspn(line, "#")] = 0;
     const char *at = skip_space(line);
@@ -79,7 +78,7 @@ int sm_turns_read(const char *path, struct sm_turns *turns, char *why, size_t wh
     }
     while (getline(&line, &room, in) >= 0) {
         struct sm_turn turn;
-        const int found = read_line(line, &turn);
+        const int found = sm_turns_line(line, &turn);
         number++;
         if (found < 0) {
             snprintf(why, why_bytes,

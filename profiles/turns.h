@@ -23,6 +23,9 @@ int sm_turns_parse(const char *text, struct sm_turns *turns, char *why, size_t w
  * the line. */
 int sm_turns_read(const char *path, struct sm_turns *turns, char *why, size_t why_bytes);
 
+/* One line of such a file, which is written over: 1: a turn; 0: nothing is on it; -1: it is neither. */
+int sm_turns_line(char *line, struct sm_turn *turn);
+
 /* What they need in the cache: all tokens. */
 size_t sm_turns_tokens(const struct sm_turns *turns);
 
