@@ -181,4 +181,50 @@ static inline void vec_transpose(vec x[VEC_WIDTH])
     }
 }
 
+/* to[d][j] = slot[j][d] for sixteen slots of half floats and the first 32 of `left` >= 8 elements, in a register for
+ * each slot: three stages inside the eights of 128 bits, and one that puts slots 8..15 beside 0..7. */
+static inline void transpose_halves(uint16_t *to, size_t to_stride, const uint16_t *const slot[16], size_t left)
+{
+    const __mmask32 there = left >= 32 ? ~(__mmask32)0 : ((__mmask32)1 << left) - 1;
+    const __m512i even = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11),
+                  odd = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+    __m512i x[16];
+#pragma GCC unroll 2
+    for (int h = 0; h < 16; h += 8) {
+        __m512i s[8], t[8];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; i++) {
+            const __m512i a = _mm512_maskz_loadu_epi16(there, slot[h + i]);
+            const __m512i b = _mm512_maskz_loadu_epi16(there, slot[h + i + 4]);
+            s[2 * i] = _mm512_unpacklo_epi16(a, b);
+            s[2 * i + 1] = _mm512_unpackhi_epi16(a, b);
+        }
+        /* s: elements 0..3 or 4..7 of slots i, i + 4; next those of slots i, i + 2, i + 4, i + 6; then of all eight */
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++)
+#pragma GCC unroll 2
+            for (int c = 0; c < 2; c++) {
+                t[4 * i + 2 * c] = _mm512_unpacklo_epi16(s[2 * i + c], s[2 * i + 4 + c]);
+                t[4 * i + 2 * c + 1] = _mm512_unpackhi_epi16(s[2 * i + c], s[2 * i + 4 + c]);
+            }
+#pragma GCC unroll 4
+        for (int c = 0; c < 4; c++) {
+            x[h + 2 * c] = _mm512_unpacklo_epi16(t[c], t[4 + c]);
+            x[h + 2 * c + 1] = _mm512_unpackhi_epi16(t[c], t[4 + c]);
+        }
+    }
+#pragma GCC unroll 8
+    for (size_t r = 0; r < 8; r++) {
+        const __m512i low = _mm512_permutex2var_epi64(x[r], even, x[8 + r]);
+        const __m512i high = _mm512_permutex2var_epi64(x[r], odd, x[8 + r]);
+        _mm256_storeu_si256((__m256i *)(void *)(to + r * to_stride), _mm512_castsi512_si256(low));
+        if (left > 8)
+            _mm256_storeu_si256((__m256i *)(void *)(to + (8 + r) * to_stride), _mm512_extracti64x4_epi64(low, 1));
+        if (left > 16)
+            _mm256_storeu_si256((__m256i *)(void *)(to + (16 + r) * to_stride), _mm512_castsi512_si256(high));
+        if (left > 24)
+            _mm256_storeu_si256((__m256i *)(void *)(to + (24 + r) * to_stride), _mm512_extracti64x4_epi64(high, 1));
+    }
+}
+
 #endif

@@ -192,10 +192,10 @@ static void block_dots(struct rows *s, const struct block *block)
 #else
 
 /* Whether transposing the keys of a block costs less than the reductions of dot tiles do: about 7 operations for
- * VEC_WIDTH elements against 3 for a logit. */
+ * VEC_WIDTH elements, or 3 as half floats, against 3 for a logit. */
 static int worth_transposing(size_t queries, size_t head_dim)
 {
-    return queries >= 8 && 6 * queries >= head_dim;
+    return queries >= 8 && (TRANSPOSED == RAW ? 15 : 6) * queries >= head_dim;
 }
 
 /* z[query][j] = dot of the scaled query with the elements of key j. */
@@ -204,8 +204,8 @@ static void block_dots(struct rows *s, const struct block *block)
     const size_t head_dim = s->a->head_dim;
     const size_t padded = (block->count + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
     if (worth_transposing(s->queries, head_dim)) {
-        floats_transposed(s->k, block->k, block->count, head_dim);
-        outer(FLOATS, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, padded, s->z, BLOCK, 1);
+        transpose_keys(s->k, block->k, block->count, head_dim);
+        outer(TRANSPOSED, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, padded, s->z, BLOCK, 1);
         return;
     }
     if (s->queries <= RAW_QUERIES) {

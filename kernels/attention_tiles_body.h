@@ -9,6 +9,12 @@
 #define BLOCK 64 /* columns worked on at once */
 #define INLINE static inline __attribute__((always_inline))
 
+/* A constant number of turns, of which `n` is known at compile time to be few: both gcc 12 and clang 14 unroll this
+ * wholly, and so keep sums in registers. clang 14 leaves them in memory where the bound itself is n. */
+#define EACH_OF_16(i, n) _Pragma("GCC unroll 16") for (size_t i = 0; i < 16; i++) if (i < (n))
+#define EACH_ROW(i, n) _Pragma("GCC unroll 6") for (size_t i = 0; i < TILE_ROWS; i++) if (i < (n))
+#define EACH_VEC(v, n) _Pragma("GCC unroll 4") for (size_t v = 0; v < TILE_VECS; v++) if (v < (n))
+
 /* What a tile reads: elements of the cache, or floats made of them. */
 enum source { RAW, FLOATS };
 
@@ -54,7 +60,21 @@ static void floats_of_slots(float *to, size_t stride, const attention_element *f
 #ifndef SM_ATTENTION_VNNI /* which has tiles of its own for keys */
 
 /* to[d][j] = from[j][d]: columns up to the next multiple of VEC_WIDTH repeat the last slot. */
-static void floats_transposed(float *to, const attention_element *from, size_t count, size_t head_dim)
+#if SM_ATTENTION_KV == 16 && VEC_WIDTH == 16
+#define TRANSPOSED RAW /* as half floats: half the moves, half the cache */
+static void transpose_keys(float *to, const attention_element *from, size_t count, size_t head_dim)
+{
+    uint16_t *const halves = (uint16_t *)(void *)to;
+    for (size_t j = 0; j < count; j += VEC_WIDTH)
+        for (size_t d = 0; d < head_dim; d += 32) {
+            const uint16_t *slot[VEC_WIDTH];
+            for (size_t i = 0; i < VEC_WIDTH; i++) slot[i] = from + (j + i < count ? j + i : count - 1) * head_dim + d;
+            transpose_halves(halves + d * BLOCK + j, BLOCK, slot, head_dim - d);
+        }
+}
+#else
+#define TRANSPOSED FLOATS
+static void transpose_keys(float *to, const attention_element *from, size_t count, size_t head_dim)
 {
     for (size_t j = 0; j < count; j += VEC_WIDTH)
         for (size_t d = 0; d < head_dim; d += VEC_WIDTH) {
@@ -69,6 +89,7 @@ static void floats_transposed(float *to, const attention_element *from, size_t c
                 vec_store(to + (d + i) * BLOCK + j, x[i]);
         }
 }
+#endif
 
 /* z[q][key] for `queries` x `keys` <= VEC_WIDTH pairs; slots beyond `count` repeat the last one. */
 INLINE void dot_tile(const size_t queries, const size_t keys, enum source source, const float *q, size_t q_stride,
@@ -78,33 +99,28 @@ INLINE void dot_tile(const size_t queries, const size_t keys, enum source source
     const size_t whole = head_dim / VEC_WIDTH * VEC_WIDTH;
     const void *slot[VEC_WIDTH];
     vec sum[VEC_WIDTH];
-    for (size_t i = 0; i < keys; i++) slot[i] = (const uint8_t *)k + (i < count ? i : count - 1) * k_stride * element;
-#pragma GCC unroll 16
-    for (size_t i = 0; i < VEC_WIDTH; i++) sum[i] = vec_zero();
+    EACH_OF_16(i, keys) slot[i] = (const uint8_t *)k + (i < count ? i : count - 1) * k_stride * element;
+    EACH_OF_16(i, VEC_WIDTH) sum[i] = vec_zero();
     for (size_t d = 0; d < whole; d += VEC_WIDTH) {
         vec x[VEC_WIDTH];
-#pragma GCC unroll 16
-        for (size_t i = 0; i < keys; i++) x[i] = load(source, slot[i], d);
-#pragma GCC unroll 16
-        for (size_t i = 0; i < queries; i++) {
+        EACH_OF_16(j, keys) x[j] = load(source, slot[j], d);
+        EACH_OF_16(i, queries)
+        {
             const vec y = vec_load(q + i * q_stride + d);
-#pragma GCC unroll 16
-            for (size_t j = 0; j < keys; j++) sum[i * keys + j] = vec_fma(y, x[j], sum[i * keys + j]);
+            EACH_OF_16(j, keys) sum[i * keys + j] = vec_fma(y, x[j], sum[i * keys + j]);
         }
     }
     if (whole < head_dim) {
-#pragma GCC unroll 16
-        for (size_t j = 0; j < keys; j++) {
+        EACH_OF_16(j, keys)
+        {
             const vec x = load_half(source, slot[j], whole);
-#pragma GCC unroll 16
-            for (size_t i = 0; i < queries; i++)
-                sum[i * keys + j] = vec_fma(vec_load(q + i * q_stride + whole), x, sum[i * keys + j]);
+            EACH_OF_16(i, queries)
+            sum[i * keys + j] = vec_fma(vec_load(q + i * q_stride + whole), x, sum[i * keys + j]);
         }
     }
     float sums[VEC_WIDTH];
     vec_store(sums, vec_sums(sum));
-#pragma GCC unroll 16
-    for (size_t i = 0; i < queries; i++) memcpy(z + i * BLOCK, sums + i * keys, keys * sizeof(float));
+    EACH_OF_16(i, queries) memcpy(z + i * BLOCK, sums + i * keys, keys * sizeof(float));
 }
 
 /* z[m][j] = dot(q[m], k[j]) for a block of `count` slots. z has room for BLOCK + VEC_WIDTH columns in its last row. */
@@ -147,26 +163,17 @@ INLINE void outer_tile(const size_t rows, const size_t vecs, enum source source,
 {
     const size_t element = source == FLOATS ? sizeof(float) : sizeof(attention_element);
     vec sum[TILE_ROWS][TILE_VECS];
-#pragma GCC unroll 8
-    for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 8
-        for (size_t v = 0; v < vecs; v++) sum[i][v] = fresh ? vec_zero() : vec_load(c + i * c_stride + v * VEC_WIDTH);
+    EACH_ROW(i, rows) EACH_VEC(v, vecs) sum[i][v] = fresh ? vec_zero() : vec_load(c + i * c_stride + v * VEC_WIDTH);
     for (size_t p = 0; p < depth; p++, b = (const uint8_t *)b + b_stride * element) {
         vec y[TILE_VECS];
-#pragma GCC unroll 8
-        for (size_t v = 0; v < vecs; v++)
-            y[v] = is_half ? load_half(source, b, v * VEC_WIDTH) : load(source, b, v * VEC_WIDTH);
-#pragma GCC unroll 8
-        for (size_t i = 0; i < rows; i++) {
+        EACH_VEC(v, vecs) y[v] = is_half ? load_half(source, b, v * VEC_WIDTH) : load(source, b, v * VEC_WIDTH);
+        EACH_ROW(i, rows)
+        {
             const vec x = vec_set(a[i * a_stride + p]);
-#pragma GCC unroll 8
-            for (size_t v = 0; v < vecs; v++) sum[i][v] = vec_fma(x, y[v], sum[i][v]);
+            EACH_VEC(v, vecs) sum[i][v] = vec_fma(x, y[v], sum[i][v]);
         }
     }
-#pragma GCC unroll 8
-    for (size_t i = 0; i < rows; i++)
-#pragma GCC unroll 8
-        for (size_t v = 0; v < vecs; v++) vec_store(c + i * c_stride + v * VEC_WIDTH, sum[i][v]);
+    EACH_ROW(i, rows) EACH_VEC(v, vecs) vec_store(c + i * c_stride + v * VEC_WIDTH, sum[i][v]);
 }
 
 /* The same for any number of columns; c is padded to whole vectors. */

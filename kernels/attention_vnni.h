@@ -76,6 +76,10 @@ static inline void vnni_keys(uint8_t *to, const int8_t *keys, size_t count, size
         }
 }
 
+/* Constant numbers of turns, so that gcc 12 and clang 14 both unroll them wholly and keep the sums in registers. */
+#define VNNI_EACH_QUERY(i) _Pragma("GCC unroll 3") for (size_t i = 0; i < VNNI_QUERIES; i++) if (i < queries)
+#define VNNI_EACH_VEC(v) _Pragma("GCC unroll 4") for (size_t v = 0; v < 4; v++)
+
 /* z[query][key] of `queries` <= VNNI_QUERIES. */
 static inline __attribute__((always_inline)) void vnni_tile(const size_t queries, float *z, const int8_t *planes,
                                                             const int32_t (*begin)[2], const float *step,
@@ -83,37 +87,33 @@ static inline __attribute__((always_inline)) void vnni_tile(const size_t queries
 {
     const size_t stride = 2 * vnni_stride(head_dim);
     __m512i high[VNNI_QUERIES][4], low[VNNI_QUERIES][4];
-#pragma GCC unroll 4
-    for (size_t i = 0; i < queries; i++)
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) {
-            high[i][v] = _mm512_set1_epi32(begin[i][0]);
-            low[i][v] = _mm512_set1_epi32(begin[i][1]);
-        }
+    VNNI_EACH_QUERY(i)
+    VNNI_EACH_VEC(v)
+    {
+        high[i][v] = _mm512_set1_epi32(begin[i][0]);
+        low[i][v] = _mm512_set1_epi32(begin[i][1]);
+    }
     for (size_t d = 0; d < head_dim; d += 4, keys += 4 * VNNI_BLOCK) {
         __m512i key[4];
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) key[v] = _mm512_loadu_si512(keys + v * 64);
-#pragma GCC unroll 4
-        for (size_t i = 0; i < queries; i++) {
+        VNNI_EACH_VEC(v) key[v] = _mm512_loadu_si512(keys + v * 64);
+        VNNI_EACH_QUERY(i)
+        {
             int32_t four[2];
             memcpy(four, planes + i * stride + 2 * d, sizeof four);
             const __m512i h = _mm512_set1_epi32(four[0]), l = _mm512_set1_epi32(four[1]);
-#pragma GCC unroll 4
-            for (size_t v = 0; v < 4; v++) {
+            VNNI_EACH_VEC(v)
+            {
                 high[i][v] = _mm512_dpbusd_epi32(high[i][v], key[v], h);
                 low[i][v] = _mm512_dpbusd_epi32(low[i][v], key[v], l);
             }
         }
     }
-#pragma GCC unroll 4
-    for (size_t i = 0; i < queries; i++)
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) {
-            const __m512i n = _mm512_add_epi32(_mm512_slli_epi32(high[i][v], 8), low[i][v]);
-            _mm512_storeu_ps(z + i * VNNI_BLOCK + v * 16,
-                             _mm512_mul_ps(_mm512_cvtepi32_ps(n), _mm512_set1_ps(step[i])));
-        }
+    VNNI_EACH_QUERY(i)
+    VNNI_EACH_VEC(v)
+    {
+        const __m512i n = _mm512_add_epi32(_mm512_slli_epi32(high[i][v], 8), low[i][v]);
+        _mm512_storeu_ps(z + i * VNNI_BLOCK + v * 16, _mm512_mul_ps(_mm512_cvtepi32_ps(n), _mm512_set1_ps(step[i])));
+    }
 }
 
 /* z[query][key] = dot of query and key, for a block of keys that vnni_keys laid out. */

@@ -64,39 +64,39 @@ static inline void vnni_keys(uint8_t *to, const int16_t *keys, size_t count, siz
         }
 }
 
+/* Constant numbers of turns, so that gcc 12 and clang 14 both unroll them wholly and keep the sums in registers. */
+#define VNNI_EACH_QUERY(i) _Pragma("GCC unroll 3") for (size_t i = 0; i < VNNI_QUERIES; i++) if (i < queries)
+#define VNNI_EACH_VEC(v) _Pragma("GCC unroll 4") for (size_t v = 0; v < 4; v++)
+
 /* z[query][key] of `queries` <= VNNI_QUERIES. */
 static inline __attribute__((always_inline)) void vnni_tile(const size_t queries, float *z, const int8_t *planes,
                                                             const float *step, const uint8_t *keys, size_t head_dim)
 {
     __m512i high[VNNI_QUERIES][4], low[VNNI_QUERIES][4];
-#pragma GCC unroll 4
-    for (size_t i = 0; i < queries; i++)
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) high[i][v] = low[i][v] = _mm512_setzero_si512();
+    VNNI_EACH_QUERY(i)
+    VNNI_EACH_VEC(v) high[i][v] = low[i][v] = _mm512_setzero_si512();
     for (size_t d = 0; d < head_dim; d += 2, keys += 4 * VNNI_BLOCK) {
         __m512i key[4];
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) key[v] = _mm512_loadu_si512(keys + v * 64);
-#pragma GCC unroll 4
-        for (size_t i = 0; i < queries; i++) {
+        VNNI_EACH_VEC(v) key[v] = _mm512_loadu_si512(keys + v * 64);
+        VNNI_EACH_QUERY(i)
+        {
             int32_t pair[2];
             memcpy(pair, planes + i * vnni_plane_bytes(head_dim) + 4 * d, sizeof pair);
             const __m512i h = _mm512_set1_epi32(pair[0]), l = _mm512_set1_epi32(pair[1]);
-#pragma GCC unroll 4
-            for (size_t v = 0; v < 4; v++) {
+            VNNI_EACH_VEC(v)
+            {
                 high[i][v] = _mm512_dpwssd_epi32(high[i][v], key[v], h);
                 low[i][v] = _mm512_dpwssd_epi32(low[i][v], key[v], l);
             }
         }
     }
-#pragma GCC unroll 4
-    for (size_t i = 0; i < queries; i++)
-#pragma GCC unroll 4
-        for (size_t v = 0; v < 4; v++) {
-            const __m512 n =
-                _mm512_fmadd_ps(_mm512_cvtepi32_ps(high[i][v]), _mm512_set1_ps(255), _mm512_cvtepi32_ps(low[i][v]));
-            _mm512_storeu_ps(z + i * VNNI_BLOCK + v * 16, _mm512_mul_ps(n, _mm512_set1_ps(step[i])));
-        }
+    VNNI_EACH_QUERY(i)
+    VNNI_EACH_VEC(v)
+    {
+        const __m512 n =
+            _mm512_fmadd_ps(_mm512_cvtepi32_ps(high[i][v]), _mm512_set1_ps(255), _mm512_cvtepi32_ps(low[i][v]));
+        _mm512_storeu_ps(z + i * VNNI_BLOCK + v * 16, _mm512_mul_ps(n, _mm512_set1_ps(step[i])));
+    }
 }
 
 /* z[query][key] = dot of query and key, for a block of keys that vnni_keys laid out. */
