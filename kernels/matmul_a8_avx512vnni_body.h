@@ -76,6 +76,7 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
 {
     const size_t blocks = a->in / SM_GROUP;
     const uint8_t *quants = tile, *scales = tile + sm_tile_scales_at(a->in, quant_bytes);
+    const size_t tile_bytes = sm_tile_bytes(a->in, quant_bytes, has_offset);
     const int8_t *x = a->x.q + r * a->in;
     const __m512i low = _mm512_set1_epi8(15);
     struct step step;
@@ -91,6 +92,7 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
 #pragma GCC unroll 8
             for (size_t j = 0; j < quant_bytes / 4; j++) {
                 const __m512i bytes = _mm512_load_si512(quants + 64 * j);
+                SM_PREFETCH_L2(quants + 64 * j + tile_bytes);
                 if (quant_bytes == 16) {
                     dot_four(dot, _mm512_and_si512(bytes, low), x + 4 * j, a->in, rows);
                     dot_four(dot, _mm512_and_si512(_mm512_srli_epi16(bytes, 4), low), x + 16 + 4 * j, a->in, rows);
@@ -98,6 +100,7 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
                     dot_four(dot, bytes, x + 4 * j, a->in, rows);
                 }
             }
+            SM_PREFETCH_L2(scales + tile_bytes);
             const __m512 d = load_halves(scales);
             const __m512 d_magic = _mm512_mul_ps(d, _mm512_castsi512_ps(_mm512_set1_epi32(MAGIC)));
             const __m512 m = has_offset ? load_halves(scales + 32) : d;

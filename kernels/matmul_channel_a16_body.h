@@ -37,9 +37,16 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
                                                              size_t rows)
 {
     const size_t step_bytes = STEP * SM_CHANNELS * BITS / 8;
+    const size_t ahead = units * LANES / SM_CHANNELS * sm_channel_tile_bytes(in, BITS);
     for (size_t i = 0, at = 0; i < count; i += STEP, at += step_bytes, x += STEP) {
         VECTOR nibbles[UNITS];
-        if (BITS == 4) EACH_UNIT(u) nibbles[u] = LOAD(quants[u] + at);
+        if (BITS == 4) {
+            EACH_UNIT(u)
+            {
+                nibbles[u] = LOAD(quants[u] + at);
+                SM_PREFETCH_L2(quants[u] + at + ahead);
+            }
+        }
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++) {
             VECTOR w[UNITS];

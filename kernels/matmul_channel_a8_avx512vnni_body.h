@@ -51,7 +51,12 @@ static inline __attribute__((always_inline)) void tiles_rows(const ARGS *a, size
     EACH_TILE(t) EACH_ROW(k) dot[t][k] = _mm512_setzero_si512();
     for (size_t i = 0; i < a->in; i += STEP, x += STEP, quants += 64 * BITS / 4) {
         __m512i w[TILES][2];
-        EACH_TILE(t) load_step(w[t], quants + t * tile_bytes);
+        EACH_TILE(t)
+        {
+            load_step(w[t], quants + t * tile_bytes);
+            if (BITS == 4 || rows > 2) SM_PREFETCH_L2(quants + (t + tiles) * tile_bytes);
+            if (BITS == 8 && rows > 2) SM_PREFETCH_L2(quants + (t + tiles) * tile_bytes + 64);
+        }
         EACH_ROW(k)
         {
             const __m512i first = broadcast32(x + k * a->in);
