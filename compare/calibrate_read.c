@@ -29,7 +29,7 @@ static int read_numbers(const json_t *list, double *to, size_t *count)
     return 0;
 }
 
-/* The verdict is worked out again from the launches. -1: the record makes no sense. */
+/* The verdict is worked out again from the launches, as many as today's rules take. -1: the record makes no sense. */
 static int decide(struct reader *r, const json_t *j, struct sm_trial *t)
 {
     double d[2][SM_LAUNCHES_MOST];
@@ -40,9 +40,9 @@ static int decide(struct reader *r, const json_t *j, struct sm_trial *t)
         return -1;
     options.place = t->placed ? sm_copies_place : NULL; /* asked only whether it is there */
     for (int half = 0; half < 2; half++)
-        for (size_t i = 0; i < count[half]; i++) {
+        for (size_t i = 0; i < count[half] && t->comparison.verdict == SM_VERDICT_OPEN; i++) {
             struct sm_comparison *k = &t->comparison;
-            if (k->launches == SM_LAUNCHES_MOST || k->verdict != SM_VERDICT_OPEN) return -1;
+            if (k->launches == SM_LAUNCHES_MOST) return -1;
             k->d[k->launches++] = d[half][i];
             sm_rounds_settle(k, &options, 1);
         }

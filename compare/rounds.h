@@ -55,7 +55,8 @@ void sm_rounds_randomise(struct sm_comparison *c);
 
 /* A look at the launches so far: estimate, p, and whether the comparison may stop. m: how many are compared. It stops
  * as the same when no change beyond the tolerance is left and none is in sight: while the estimate itself lies beyond
- * the floor, more launches may prove a small change. */
+ * the floor, more launches may prove a small change. A proved change stops as well when its interval, although it holds
+ * the tolerance, is a quarter of it: what lies on a limit is not worth all launches. */
 enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_options *options, size_t m);
 
 /* After a launch was added: looks where a look is due, then closes the comparison, or has a change measured again with

@@ -6,6 +6,10 @@
 #include "rounds.h"
 #include "stats.h"
 
+/* An interval that is shorter than this share of the tolerance and still holds a limit would take very many launches
+ * more to leave it. */
+#define NARROW 0.25
+
 static bool beyond(const struct sm_paired *e, const struct sm_rounds_options *o)
 {
     return e->low > log1p(o->floor) || e->high < -log1p(o->floor);
@@ -32,9 +36,12 @@ enum sm_finding sm_rounds_look(struct sm_comparison *c, const struct sm_rounds_o
     c->p[c->looks++] = sm_paired_p(c->d, c->launches, 0);
     c->p_overall = sm_look_p(c->p, c->looks);
     const enum sm_finding finding = sm_look_finding(&c->estimate, log1p(o->floor), log1p(o->tolerance));
-    if (finding == SM_OPEN || c->control) return finding;
+    const bool narrow = c->estimate.high - c->estimate.low < NARROW * log1p(o->tolerance);
+    if (c->control) return finding;
     if (finding == SM_SAME) return fabs(c->estimate.effect) > log1p(o->floor) ? SM_OPEN : SM_SAME;
-    return proved(c, o, m, finding) ? finding : SM_OPEN;
+    if (finding != SM_OPEN) return proved(c, o, m, finding) ? finding : SM_OPEN;
+    if (!narrow || !proved(c, o, m, SM_OPEN)) return SM_OPEN;
+    return c->estimate.effect > 0 ? SM_SLOWER_WITHIN : SM_FASTER_WITHIN;
 }
 
 void sm_rounds_settle(struct sm_comparison *c, const struct sm_rounds_options *o, size_t m)
