@@ -21,6 +21,19 @@ static int keep(const struct sm_engine_request *request, const struct sm_engine_
     return sm_history_begin(request->history, request->purpose, outcome->arm, options, why, why_bytes);
 }
 
+/* A gate of two revisions, whose names say what they are, goes on from what it measured within a day. */
+static void pool(const struct sm_engine_request *request, const struct sm_rounds_options *options,
+                 struct sm_engine_outcome *outcome)
+{
+    char session[13];
+    if (!request->history || !outcome->arm[0].built[0] || !outcome->arm[1].built[0]) return;
+    const long taken = sm_history_pool(request->history, outcome->arm, options, &outcome->pairing, session);
+    if (taken > 0)
+        snprintf(outcome->note, sizeof outcome->note,
+                 "goes on from %ld launches of session %s, less than a day old: a gate is not run until it passes",
+                 taken, session);
+}
+
 static int run_rounds(const struct sm_engine_request *request, struct sm_copies *copies,
                       struct sm_engine_outcome *outcome, char *why, size_t why_bytes)
 {
@@ -34,6 +47,7 @@ static int run_rounds(const struct sm_engine_request *request, struct sm_copies 
     for (int i = 0; i < 3; i++) options.plugin[i] = copies->plugin[i];
     options.anew = request->anew;
     if (keep(request, outcome, &options, why, why_bytes)) return -1;
+    pool(request, &options, outcome);
     return sm_rounds_run(&outcome->pairing, copies->object, &options, &outcome->rounds, why, why_bytes);
 }
 

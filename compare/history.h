@@ -28,6 +28,12 @@ int sm_history_begin(struct sm_history *history, const char *purpose, const stru
  * the launch waits in memory and is tried again with each later one and at the end. */
 bool sm_history_launch(struct sm_history *history, const struct sm_comparison *c);
 
+/* Launches that a gate of the same two, on the same kind of machine and less than a day old, has left here are taken
+ * over into the open comparisons and into the session under way, as if they had been made in it: what they decide is
+ * decided, and the rest goes on from there. Returns how many, and whose they were. */
+long sm_history_pool(struct sm_history *history, const struct sm_arm arm[2], const struct sm_rounds_options *options,
+                     struct sm_pairing *pairing, char session[13]);
+
 /* The verdicts of all, and the launches that wait. 0, or -1 and a sentence that counts what is not in the file. */
 int sm_history_end(struct sm_history *history, const struct sm_report *report, char *why, size_t why_bytes);
 

@@ -58,6 +58,8 @@ static int add_controls(struct rounds *r)
         struct sm_comparison *c = &list[p->count++];
         *c = list[i];
         c->control = true;
+        c->randomised = false; /* launches from before are not its own */
+        c->launches = c->looks = c->as_built_launches = 0;
         memcpy(c->variant[1], c->variant[0], sizeof c->variant[1]);
         taken++;
     }
@@ -172,8 +174,10 @@ int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const
     }
     for (size_t i = 0; i < pairing->count; i++) {
         pairing->list[i].ordinal = i;
-        pairing->list[i].randomised = options->anew && options->place && !pairing->list[i].control;
+        pairing->list[i].randomised |= options->anew && options->place && !pairing->list[i].control;
     }
+    for (size_t i = 0; i < pairing->count; i++) /* what launches from before have decided already */
+        r.compared += !pairing->list[i].control && !is_open(&pairing->list[i]) && pairing->list[i].launches;
     result->compared = r.compared;
     sm_stop_catch();
     sm_progress_begin(&r.progress, options->progress, 0);

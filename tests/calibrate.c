@@ -88,8 +88,8 @@ static void damaged_files_get_a_sentence(void **state)
         "{\"class\":\"in caches\",\"planted\":0.3,\"placed\":false,\"as_built_log_ratios\":[],\"log_ratios\":[0]}",
         "{\"class\":\"in caches\",\"planted\":0,\"placed\":false,\"as_built_log_ratios\":[],\"log_ratios\":[\"x\"]}",
         "{\"class\":\"in caches\",\"planted\":0,\"placed\":false,\"as_built_log_ratios\":[]}",
-        "{\"class\":\"in caches\",\"planted\":0,\"placed\":false,\"as_built_log_ratios\":[],\"log_ratios\":"
-        "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}",
+        ("{\"class\":\"in caches\",\"planted\":0,\"placed\":false,\"as_built_log_ratios\":[],\"log_ratios\":"
+         "[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0]}"),
         "null"};
     const char *path = file_of(0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
