@@ -30,7 +30,7 @@ static const struct subject {
     {SM_IN_CACHES, "softcap_f32", "", 1, {{"rows", 1}, {"cols", 2048}}, 0.4},
     {SM_IN_CACHES, "gated_silu", "", 1, {{"rows", 1}, {"cols", 1536}}, 0.4},
     {SM_TWO_THREADS, "rmsnorm", "", 2, {{"rows", 8}, {"cols", 2048}}, 0.6},
-    {SM_STREAMED, "matmul_f32", "", 1, {{"rows", 1}, {"out", 2048}, {"in", 3456}}, 20},
+    {SM_STREAMED, "matmul_f32", "", 1, {{"rows", 1}, {"out", 2048}, {"in", 3456}}, 30},
 };
 enum { SUBJECTS = sizeof subjects / sizeof *subjects, STREAMING = SUBJECTS - 1 };
 
@@ -70,13 +70,18 @@ struct sm_rounds_options sm_calibrate_options(void)
 static int add(struct sm_subjects *s, struct sm_cases *cases, const struct subject *subject, size_t planted,
                bool placed, size_t number, uint64_t seed)
 {
-    char kind[32], id[128];
+    char kind[32], group[96], id[128];
     snprintf(kind, sizeof kind, placed ? "placed" : "planted=%g", 100 * sm_planted[planted]);
+    /* a budget is shared out evenly: to each kernel against itself as much as to each effect, since what is rare takes
+     * many trials to exclude */
+    snprintf(group, sizeof group, "%s/%s", kind, planted || placed ? "" : subject->family);
+    if (subject->class == SM_TWO_THREADS && !planted) strcat(group, "/team");
+    if (subject->class == SM_STREAMED) strcpy(group, "streamed");
     snprintf(id, sizeof id, "%s/%s/t%zu/%zu", kind, subject->family, subject->threads, number);
     struct sm_random random = {seed ^ (s->count + 1) * 0x9e3779b97f4a7c15u};
     struct trial *t = &s->trials[s->count++];
     *t = (struct trial){subject, planted, placed, sm_random_u64(&random)};
-    return sm_cases_add(cases, id, subject->class == SM_STREAMED ? "streamed" : kind, subject->seconds, t);
+    return sm_cases_add(cases, id, group, subject->seconds, t);
 }
 
 /* Each kernel against itself and placed elsewhere `trials` times, each planted effect as often over all kernels that
