@@ -13,11 +13,12 @@
 
 enum { FORM_TEXT, FORM_JSON, FORM_CSV, FORM_MARKDOWN, FORM_JUNIT };
 static const char *const forms[] = {"text", "json", "csv", "md", "junit", NULL};
+static const char *const modes[] = {"duet", "lock", NULL};
 static const char *const fail_on[] = {"proven", "not-excluded", "never", NULL};
 
 struct wish {
     const char *command;
-    int form, fail_on;
+    int form, fail_on, mode;
     const char *file, *glob, *store, *model;
     char **passed; /* for profile */
     size_t passed_count;
@@ -76,7 +77,7 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                                            {NULL, NULL}};
     const struct sm_engine_request request = {
         .purpose = w->command,
-        .pairing = {w->glob, axes},
+        .pairing = {w->glob, axes, NULL},
         .rounds = {.seed = (uint64_t)w->seed,
                    .budget_s = w->budget,
                    .tolerance = w->tolerance_percent / 100,
@@ -87,6 +88,7 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
                    .slice_s = 1e-6 * w->slice_us,
                    .pairs = (size_t)w->pairs,
                    .threads = (size_t)w->threads,
+                   .apart = w->mode == 1,
                    .progress = w->quiet ? NULL : stderr},
         .as_built = w->as_built,
         .count = w->count,
@@ -207,6 +209,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"as-built", 0, SM_ARGUMENT_FLAG, &w.as_built, NULL, NULL,
          "do not measure changes again with the code placed anew"},
         {"count", 0, SM_ARGUMENT_FLAG, &w.count, NULL, NULL, "count the instructions of changed kernels (callgrind)"},
+        {"mode", 0, SM_ARGUMENT_CHOICE, &w.mode, modes, "MODE",
+         "duet: both in one process (default); lock: in two that take turns"},
         {"slice-us", 0, SM_ARGUMENT_NUMBER, &w.slice_us, NULL, "N",
          "microseconds that a timed slice lasts at least (200)"},
         {"pairs", 0, SM_ARGUMENT_INTEGER, &w.pairs, NULL, "N", "of slices in a launch (default 50)"},

@@ -22,8 +22,8 @@
 #define ENVIRONMENT_MOST 4096
 
 struct child {
-    char number[5 + SM_MAX_DIMS][32];
-    char *argv[18 + SM_MAX_DIMS];
+    char number[6 + SM_MAX_DIMS][32];
+    char *argv[19 + SM_MAX_DIMS];
 };
 
 static void build_arguments(const struct sm_duet_job *job, struct child *c)
@@ -41,6 +41,8 @@ static void build_arguments(const struct sm_duet_job *job, struct child *c)
     snprintf(c->number[k], sizeof c->number[k], "%zu", job->pairs);
     c->argv[n++] = c->number[k++];
     snprintf(c->number[k], sizeof c->number[k], "%.9f", job->planted);
+    c->argv[n++] = c->number[k++];
+    snprintf(c->number[k], sizeof c->number[k], "%d", job->apart);
     c->argv[n++] = c->number[k++];
     for (size_t i = 0; i < job->dims; i++, k++) {
         snprintf(c->number[k], sizeof c->number[k], "%" PRId64, job->shape.dim[i]);

@@ -24,6 +24,7 @@ struct sm_duet_job {
     size_t threads;
     double slice_s; /* the least a slice lasts */
     size_t pairs;
+    bool apart;     /* A and B in two processes that take turns, not in one */
     double planted; /* B does this share of its work once more, really executed: for calibration */
 };
 

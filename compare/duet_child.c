@@ -1,10 +1,16 @@
 /* The process of one launch: loads both builds, checks both answers, times slices in pairs. */
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <omp.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "duet.h"
@@ -24,6 +30,9 @@ struct side {
     const struct sm_workload *workload;
     const struct sm_variant *variant;
     const void *args;
+    /* in the process that lets two others take turns: */
+    pid_t process;     /* of this side; 0: it runs here */
+    int order, result; /* pipes: calls to run, seconds that they took */
 };
 
 struct duet {
@@ -97,9 +106,31 @@ static const char *prepare_both(struct duet *d, bool *shared)
     return wrong;
 }
 
+/* The process of a side is gone: this one ends as it did, so that its parent says why. */
+static void end_as(const struct side *s)
+{
+    int status = 0;
+    while (waitpid(s->process, &status, 0) < 0 && errno == EINTR) continue;
+    if (WIFSIGNALED(status)) {
+        signal(WTERMSIG(status), SIG_DFL);
+        raise(WTERMSIG(status));
+    }
+    _exit(3);
+}
+
+static double slice_elsewhere(const struct side *s, uint32_t calls)
+{
+    double seconds = 0;
+    if (write(s->order, &calls, sizeof calls) != sizeof calls ||
+        read(s->result, &seconds, sizeof seconds) != sizeof seconds)
+        end_as(s);
+    return seconds;
+}
+
 /* Seconds of `calls` calls, after one that is not timed. */
 static double slice(const struct duet *d, const struct side *s, uint32_t calls)
 {
+    if (s->process) return slice_elsewhere(s, calls);
     const size_t threads = d->job.threads;
     sm_kernel_fn *const fn = s->variant->fn;
     uint64_t begin = 0, end = 0;
@@ -140,23 +171,19 @@ static uint32_t calibrate(const struct duet *d)
     }
 }
 
-static const char *find(struct duet *d)
+static const char *find(struct duet *d, size_t i)
 {
-    for (size_t i = 0; i < 2; i++) {
-        struct side *s = &d->side[i];
-        s->family = sm_loaded_family(&s->loaded, d->job.family);
-        s->workload = sm_loaded_workload(&s->loaded, d->job.family);
-        s->variant = s->family ? sm_loaded_variant(s->family, d->job.variant[i]) : NULL;
-        if (!s->variant) return "a build has no such variant";
-        if (s->family->dim_count != d->job.dims) return "the axes of the family differ";
-        if (s->variant->needs & ~s->loaded.kernels->cpu_features()) return "this CPU cannot run it";
-        const char *refused = s->workload->refuse ? s->workload->refuse(&d->job.shape) : NULL;
-        if (refused) {
-            snprintf(d->why, sizeof d->why, "%s", refused);
-            return d->why;
-        }
-    }
-    return NULL;
+    struct side *s = &d->side[i];
+    s->family = sm_loaded_family(&s->loaded, d->job.family);
+    s->workload = sm_loaded_workload(&s->loaded, d->job.family);
+    s->variant = s->family ? sm_loaded_variant(s->family, d->job.variant[i]) : NULL;
+    if (!s->variant) return "a build has no such variant";
+    if (s->family->dim_count != d->job.dims) return "the axes of the family differ";
+    if (s->variant->needs & ~s->loaded.kernels->cpu_features()) return "this CPU cannot run it";
+    const char *refused = s->workload->refuse ? s->workload->refuse(&d->job.shape) : NULL;
+    if (!refused) return NULL;
+    snprintf(d->why, sizeof d->why, "%s", refused);
+    return d->why;
 }
 
 static int answer(const char *status, const char *why)
@@ -204,8 +231,10 @@ static int run_child(struct duet *d)
         if (sm_kernels_load(&d->side[i].loaded, d->job.object[i], d->job.plugin[i], d->why, sizeof d->why))
             return answer("refused", d->why);
     }
-    const char *refused = find(d);
-    if (refused) return answer("refused", refused);
+    for (size_t i = 0; i < 2; i++) {
+        const char *refused = find(d, i);
+        if (refused) return answer("refused", refused);
+    }
     for (size_t i = 0; i < 2; i++) d->side[i].loaded.kernels->loosen_guards();
     pin_team(d);
     bool shared = false;
@@ -221,12 +250,81 @@ static int run_child(struct duet *d)
     return 0;
 }
 
-/* The arguments: A B PLUGIN_A PLUGIN_B FAMILY VARIANT_A VARIANT_B SEED THREADS SLICE_S PAIRS PLANTED DIM... Written by
- * sm_duet_run alone.
+/* One side in a process of its own: loads its build and no other, says whether its answer is right, then runs what it
+ * is told to. */
+static int serve(struct duet *d, size_t i, int order, int result)
+{
+    struct side *s = &d->side[i];
+    char line[288] = "ok";
+    uint32_t calls;
+    const bool loaded = !sm_kernels_load(&s->loaded, d->job.object[i], d->job.plugin[i], d->why, sizeof d->why);
+    const char *refused = loaded ? find(d, i) : d->why, *wrong = NULL;
+    if (!refused) {
+        s->loaded.kernels->loosen_guards();
+        pin_team(d);
+        wrong = judge_alone(d, i);
+        d->work[i] = wrong ? NULL : s->workload->create(&d->job.shape, SM_REGIME_RANDOM, d->job.seed);
+        s->args = d->work[i] ? s->workload->prepare(d->work[i], s->variant) : NULL;
+        if (!wrong && !s->args) wrong = "no memory for its operands";
+    }
+    if (refused || wrong)
+        snprintf(line, sizeof line, "%s %.250s", refused ? "refused" : "wrong", refused ? refused : wrong);
+    if (write(result, line, sizeof line) != sizeof line || refused || wrong) return 0;
+    while (read(order, &calls, sizeof calls) == sizeof calls) {
+        const double seconds = slice(d, s, calls);
+        if (write(result, &seconds, sizeof seconds) != sizeof seconds) break;
+    }
+    s->workload->destroy(d->work[i]);
+    return 0;
+}
+
+/* Starts the process of a side. 0 or -1. */
+static int start(struct duet *d, size_t i)
+{
+    int order[2], result[2];
+    if (pipe2(order, O_CLOEXEC) || pipe2(result, O_CLOEXEC)) return -1;
+    const pid_t child = fork();
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a kernel that hangs is not left behind */
+        close(order[1]);
+        close(result[0]);
+        _exit(serve(d, i, order[0], result[1]));
+    }
+    close(order[0]);
+    close(result[1]);
+    d->side[i].process = child;
+    d->side[i].order = order[1];
+    d->side[i].result = result[0];
+    return child < 0 ? -1 : 0;
+}
+
+/* Two processes that take turns: for what cannot be loaded twice into one, and where two in one might disturb each
+ * other. A side is judged by itself. */
+static int run_apart(struct duet *d)
+{
+    char line[288];
+    const size_t first = sm_random_below(&d->random, 2);
+    for (size_t k = 0; k < 2; k++) {
+        struct side *s = &d->side[k ? !first : first];
+        if (start(d, k ? !first : first)) return answer("refused", "no process can be started");
+        size_t used = 0;
+        for (ssize_t n = 1; used < sizeof line && n > 0; used += n > 0 ? (size_t)n : 0)
+            n = read(s->result, line + used, sizeof line - used);
+        if (used != sizeof line) end_as(s);
+        if (strcmp(line, "ok")) return puts(line) < 0;
+    }
+    print_pairs(d, false);
+    for (size_t i = 0; i < 2; i++) close(d->side[i].order);
+    for (size_t i = 0; i < 2; i++) waitpid(d->side[i].process, NULL, 0);
+    return 0;
+}
+
+/* The arguments: A B PLUGIN_A PLUGIN_B FAMILY VARIANT_A VARIANT_B SEED THREADS SLICE_S PAIRS PLANTED APART DIM...
+ * Written by sm_duet_run alone.
  */
 int sm_duet_child(int argc, char **argv)
 {
-    enum { FIXED = 12 };
+    enum { FIXED = 13 };
     struct duet d = {0};
     if (argc < FIXED || argc > FIXED + SM_MAX_DIMS) return 2;
     d.job.object[0] = argv[0];
@@ -241,9 +339,10 @@ int sm_duet_child(int argc, char **argv)
     d.job.slice_s = strtod(argv[9], NULL);
     d.job.pairs = (size_t)strtoull(argv[10], NULL, 10);
     d.job.planted = strtod(argv[11], NULL);
+    d.job.apart = argv[12][0] == '1';
     d.job.dims = (size_t)(argc - FIXED);
     for (size_t i = 0; i < d.job.dims; i++) d.job.shape.dim[i] = strtoll(argv[FIXED + i], NULL, 10);
     if (!d.job.threads || d.job.threads > SM_PIN_MOST || d.job.pairs > SM_DUET_PAIRS_MOST) return 2;
     d.random.state = d.job.seed;
-    return run_child(&d);
+    return d.job.apart ? run_apart(&d) : run_child(&d);
 }

@@ -102,6 +102,7 @@ static void launch(struct rounds *r, struct sm_comparison *c)
                               .threads = o->threads,
                               .slice_s = o->slice_s,
                               .pairs = o->pairs,
+                              .apart = o->apart,
                               .planted = c->planted};
     struct sm_duet_launch l;
     for (int attempt = 0; attempt < 3; attempt++) {

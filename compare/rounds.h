@@ -16,6 +16,7 @@ struct sm_rounds_options {
     double slice_s;
     size_t pairs, threads;
     bool no_controls;
+    bool apart;     /* the two in processes of their own that take turns */
     FILE *progress; /* or NULL */
     /* Makes object `arm` (0 or 1) anew with its code placed by the seed, and gives its path; NULL: it cannot. Without
      * this function changes are taken as built. */

@@ -31,16 +31,14 @@ static size_t print(struct sm_calibration *c, char **text)
 static void goals_are_met_on_synthetic_launches(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 2; seed++) {
-        struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
-        char *text;
-        assert_int_equal(sm_calibrate_replay(NULL, seed, true, &c, why, sizeof why), 0);
-        assert_int_equal(c.placed.count, 300);
-        assert_true(c.placed.flagged > 100); /* a fixed placement looks like a change, and is not called one */
-        assert_true(c.suites > 0);
-        if (print(&c, &text)) fail_msg("seed %d: %s", (int)seed, text);
-        free(text);
-    }
+    struct sm_calibration c = {.load_least = INFINITY, .load_most = -INFINITY};
+    char *text;
+    assert_int_equal(sm_calibrate_replay(NULL, 1, true, &c, why, sizeof why), 0);
+    assert_int_equal(c.placed.count, 300);
+    assert_true(c.placed.flagged > 100); /* a fixed placement looks like a change, and is not called one */
+    assert_true(c.suites > 0);
+    if (print(&c, &text)) fail_msg("%s", text);
+    free(text);
 }
 
 /* A file of trials against themselves whose launches differ by `bias`. */
