@@ -76,7 +76,7 @@ static int add(struct sm_subjects *s, struct sm_cases *cases, const struct subje
      * many trials to exclude */
     snprintf(group, sizeof group, "%s/%s", kind, planted || placed ? "" : subject->family);
     if (subject->class == SM_TWO_THREADS && !planted) strcat(group, "/team");
-    if (subject->class == SM_STREAMED) strcpy(group, "streamed");
+    if (subject->class == SM_STREAMED) snprintf(group, sizeof group, "streamed/%zu", planted % 3); /* they take long */
     snprintf(id, sizeof id, "%s/%s/t%zu/%zu", kind, subject->family, subject->threads, number);
     struct sm_random random = {seed ^ (s->count + 1) * 0x9e3779b97f4a7c15u};
     struct trial *t = &s->trials[s->count++];
