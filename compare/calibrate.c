@@ -8,11 +8,17 @@
 
 struct wish {
     struct sm_case_options cases;
-    int64_t trials, seed;
+    int64_t trials;
     int form;
     bool brief, quiet;
     const char *replay;
 };
+
+/* Of trials and replays; that of the order is drawn unless it is given. */
+static uint64_t seed_of(const struct wish *w)
+{
+    return w->cases.seed ? (uint64_t)w->cases.seed : 1;
+}
 
 /* 1: a goal was missed. */
 static int print(const struct sm_calibration *c, const struct wish *w)
@@ -34,7 +40,7 @@ static int run_short(const struct wish *w)
     snprintf(source, sizeof source, "Launches replayed: %s%s; nothing was run.",
              w->replay ? "drawn from " : "synthetic, with heavy tails", w->replay ? w->replay : "");
     c.source = source;
-    const int bad = sm_calibrate_replay(w->replay, (uint64_t)w->seed, true, &c, why, sizeof why);
+    const int bad = sm_calibrate_replay(w->replay, seed_of(w), true, &c, why, sizeof why);
     const int code = bad ? tell(why) : print(&c, w);
     free(c.seconds);
     return code;
@@ -53,7 +59,7 @@ static int print_file(const char *path, const struct wish *w)
     snprintf(source, sizeof source, "Measured: %s; runs and commits replay its launches.", path);
     c.source = source;
     const int bad = sm_trials_read(path, add_trial, &c, &c, why, sizeof why) ||
-                    sm_calibrate_replay(path, (uint64_t)w->seed, false, &c, why, sizeof why);
+                    sm_calibrate_replay(path, seed_of(w), false, &c, why, sizeof why);
     const int code = bad ? tell(why) : print(&c, w);
     free(c.seconds);
     return code;
@@ -64,8 +70,7 @@ static int run_long(struct wish *w)
 {
     struct sm_cases *cases = sm_cases_create();
     char why[512] = "listing the trials: out of memory";
-    struct sm_subjects *s =
-        cases ? sm_subjects_create((size_t)w->trials, (uint64_t)w->seed, cases, why, sizeof why) : NULL;
+    struct sm_subjects *s = cases ? sm_subjects_create((size_t)w->trials, seed_of(w), cases, why, sizeof why) : NULL;
     w->cases.command = "calibrate";
     w->cases.progress = w->quiet ? NULL : stderr;
     int code = s ? sm_cases_run(cases, &w->cases, sm_subjects_run, s, why, sizeof why) : 2;
@@ -92,7 +97,7 @@ static const char *refusal(const struct wish *w)
 int calibrate_main(int argc, char **argv)
 {
     static const char *const forms[] = {"md", "json", NULL};
-    struct wish w = {.cases = SM_CASE_OPTIONS, .trials = 100, .seed = 1};
+    struct wish w = {.cases = SM_CASE_OPTIONS, .trials = 100};
     char why[512];
     w.cases.budget = 1800;
     const struct sm_argument options[] = {
