@@ -6,6 +6,9 @@
 
 #define PULL 0.02 /* of equal slopes, in relative errors: far below what points say, enough where they say nothing */
 #define LEAST_PIVOT 1e-11
+#define PASSES 6
+#define USUAL 2          /* times the median error */
+#define LEAST_LIMIT 0.01 /* relative error that always counts in full */
 
 /* The normal equations of columns of length one, G x = f. */
 struct system {
@@ -177,29 +180,40 @@ static int check(const struct sm_cost_point *points, size_t count)
     return count ? 0 : -1;
 }
 
-int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, bool with_valid)
+/* The normal equations of all points, each with its weight, and of the pull. */
+static void fill(struct system *s, const struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count,
+                 const double *weight)
 {
-    double x[SM_COST_TERMS], term[SM_COST_TERMS];
-    *fit = (struct sm_cost_fit){.columns_least = INFINITY, .valid_least = INFINITY};
-    struct system *s = calloc(1, sizeof *s);
-    if (!s || check(points, count) || set_knots(fit, points, count)) {
-        free(s);
-        return -1;
-    }
-    const size_t k = fit->knots;
-    s->terms = with_valid ? k + 4 : k + 2;
+    double term[SM_COST_TERMS];
+    const size_t terms = s->terms;
+    *s = (struct system){.terms = terms};
     for (size_t i = 0; i < count; i++) {
         const struct sm_cost_point *p = &points[i];
-        terms_at(fit->knot, k, p->rows, p->columns, p->valid, term);
-        for (size_t t = 0; t < s->terms; t++) term[t] /= p->cost;
-        add_row(s, term, 1);
-        fit->columns_least = fmin(fit->columns_least, p->columns);
-        fit->columns_most = fmax(fit->columns_most, p->columns);
-        fit->valid_least = fmin(fit->valid_least, p->valid);
-        fit->valid_most = fmax(fit->valid_most, p->valid);
+        terms_at(fit->knot, fit->knots, p->rows, p->columns, p->valid, term);
+        for (size_t t = 0; t < terms; t++) term[t] *= weight[i] / p->cost;
+        add_row(s, term, weight[i]);
     }
-    for (size_t j = 1; j + 1 < k; j++) add_pull(s, fit, j, cost_near(points, count, fit->knot[j]));
+    for (size_t j = 1; j + 1 < fit->knots; j++) add_pull(s, fit, j, cost_near(points, count, fit->knot[j]));
     scale(s);
+}
+
+/* Weights of the next pass: a point's error counts in full up to a few times the usual one, and no more than that
+ * beyond (Huber). A point that a neighbour disturbed then bends the curve no further. sorted: room for count. */
+static void reweigh(const struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, double *weight,
+                    double *sorted)
+{
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = fabs(sm_cost_fit_at(fit, points[i].rows, points[i].columns, points[i].valid) / points[i].cost - 1);
+    memcpy(weight, sorted, count * sizeof *weight);
+    qsort(sorted, count, sizeof *sorted, ascending);
+    const double limit = fmax(LEAST_LIMIT, USUAL * sorted[count / 2]);
+    for (size_t i = 0; i < count; i++) weight[i] = weight[i] <= limit ? 1 : sqrt(limit / weight[i]);
+}
+
+static void solve_into(struct sm_cost_fit *fit, const struct system *s, bool with_valid)
+{
+    double x[SM_COST_TERMS];
+    const size_t k = fit->knots;
     solve_not_negative(s, x);
     for (size_t t = 0; t < s->terms; t++) x[t] = s->length[t] > 0 ? x[t] / s->length[t] : 0;
     memcpy(fit->ramp, x, k * sizeof *x);
@@ -207,8 +221,31 @@ int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *poin
     fit->row_column = x[k + 1];
     fit->valid = with_valid ? x[k + 2] : 0;
     fit->row_valid = with_valid ? x[k + 3] : 0;
+}
+
+int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, bool with_valid)
+{
+    *fit = (struct sm_cost_fit){.columns_least = INFINITY, .valid_least = INFINITY};
+    struct system *s = calloc(1, sizeof *s);
+    double *weight = calloc(count + 1, sizeof *weight), *sorted = calloc(count + 1, sizeof *sorted);
+    const int failed = !s || !weight || !sorted || check(points, count) || set_knots(fit, points, count);
+    for (size_t i = 0; i < count && !failed; i++) {
+        fit->columns_least = fmin(fit->columns_least, points[i].columns);
+        fit->columns_most = fmax(fit->columns_most, points[i].columns);
+        fit->valid_least = fmin(fit->valid_least, points[i].valid);
+        fit->valid_most = fmax(fit->valid_most, points[i].valid);
+        weight[i] = 1;
+    }
+    if (!failed) s->terms = fit->knots + (with_valid ? 4 : 2);
+    for (int pass = 0; pass < PASSES && !failed; pass++) {
+        if (pass) reweigh(fit, points, count, weight, sorted);
+        fill(s, fit, points, count, weight);
+        solve_into(fit, s, with_valid);
+    }
     free(s);
-    return 0;
+    free(weight);
+    free(sorted);
+    return failed ? -1 : 0;
 }
 
 double sm_cost_fit_at(const struct sm_cost_fit *fit, double rows, double columns, double valid)

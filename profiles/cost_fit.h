@@ -10,7 +10,9 @@
  * never falls as a size grows; and within the measured rows it is defined for every number of them.
  *
  * Found by least squares of relative errors, all coefficients >= 0 (Lawson and Hanson, Solving Least Squares Problems,
- * ch. 23), with a light pull towards equal slopes of neighbouring ramps, which only decides what points leave open. */
+ * ch. 23), with a light pull towards equal slopes of neighbouring ramps, which only decides what points leave open.
+ * Errors beyond a few times the usual one count no more than that (Huber): a call that a neighbour held up says little
+ * of others. */
 #ifndef SM_COST_FIT_H
 #define SM_COST_FIT_H
 

@@ -54,6 +54,29 @@ static void test_known_surface(void **state)
     }
 }
 
+/* A point in ten that a neighbour held up does not bend the curve for the others. */
+static void test_disturbed_points(void **state)
+{
+    (void)state;
+    static const double rows[] = {1, 2, 4, 8, 16, 32, 64}, columns[] = {256, 1024};
+    struct sm_cost_point points[64];
+    struct sm_cost_fit fit;
+    size_t n = 0;
+    for (size_t r = 0; r < 7; r++)
+        for (size_t c = 0; c < 2; c++)
+            for (int v = 1; v <= 2; v++) {
+                struct sm_cost_point p = {rows[r], columns[c], columns[c] * v / 2, 0};
+                p.cost = surface(SM_PHASE_APPEND, p.rows, p.columns, p.valid, true) * (n % 10 == 5 ? 2.5 : 1);
+                points[n++] = p;
+            }
+    assert_int_equal(sm_cost_fit_points(&fit, points, n, true), 0);
+    for (double r = 1; r <= 64; r++)
+        for (double c = 256; c <= 1024; c *= 2) {
+            const double want = surface(SM_PHASE_APPEND, r, c, c / 2, true), got = sm_cost_fit_at(&fit, r, c, c / 2);
+            if (!(fabs(got / want - 1) < 0.05)) fail_msg("rows %g columns %g: %g, not %g", r, c, got, want);
+        }
+}
+
 /* Whatever the points say, costs are not negative and do not fall. */
 static void test_monotone(void **state)
 {
@@ -341,9 +364,9 @@ int main(void)
 {
     snprintf(path, sizeof path, "/tmp/slotmark-costs-%ld.jsonl", (long)getpid());
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_known_surface), cmocka_unit_test(test_monotone), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_refusals), cmocka_unit_test(test_other_machine),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_known_surface), cmocka_unit_test(test_disturbed_points), cmocka_unit_test(test_monotone),
+        cmocka_unit_test(test_table),         cmocka_unit_test(test_memory),           cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_other_machine), cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
 }
