@@ -119,24 +119,40 @@ static int add_findings(struct run *r, const struct sm_cost_table *table, char *
     return 0;
 }
 
+/* The newest record of each case, by role. */
+struct newest {
+    json_t *tables, *steps; /* objects by case */
+};
+
 static int collect(void *context, const json_t *record)
 {
+    struct newest *newest = context;
     const char *role = json_string_value(json_object_get(json_object_get(record, "cost"), "role"));
-    const char *id = json_string_value(json_object_get(record, "case"));
-    if (role && !strcmp(role, "table")) json_object_set_new(context, id, json_copy((json_t *)(uintptr_t)record));
+    json_t *to = !role ? NULL : !strcmp(role, "table") ? newest->tables : !strcmp(role, "steps") ? newest->steps : NULL;
+    if (to)
+        json_object_set_new(to, json_string_value(json_object_get(record, "case")),
+                            json_copy((json_t *)(uintptr_t)record));
     return 0;
 }
 
-/* The newest findings of each series, from the file. */
+static json_t *values_of(json_t *object)
+{
+    json_t *list = json_array(), *value;
+    const char *key;
+    json_object_foreach(object, key, value) json_array_append(list, value);
+    return list;
+}
+
 static int print_findings(const struct run *r, char *why, size_t why_bytes)
 {
-    json_t *newest = json_object(), *list = json_array(), *record;
-    const char *id;
-    const int failed = sm_records_read(r->path, collect, newest, NULL, why, why_bytes);
-    json_object_foreach(newest, id, record) json_array_append(list, record);
-    if (!failed) costs_print_findings(list, stdout);
-    json_decref(list);
-    json_decref(newest);
+    struct newest newest = {json_object(), json_object()};
+    const int failed = sm_records_read(r->path, collect, &newest, NULL, why, why_bytes);
+    json_t *tables = values_of(newest.tables), *steps = values_of(newest.steps);
+    if (!failed) costs_print_findings(tables, steps, stdout);
+    json_decref(tables);
+    json_decref(steps);
+    json_decref(newest.tables);
+    json_decref(newest.steps);
     return failed;
 }
 

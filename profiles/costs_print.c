@@ -170,7 +170,71 @@ static void print_sizes(const json_t *findings, FILE *out)
     }
 }
 
-void costs_print_findings(const json_t *findings, FILE *out)
+/* Whether another record of the same series and phase has more rows: the tables show the largest. */
+static bool is_outgrown(const json_t *steps, const json_t *record)
+{
+    size_t i;
+    const json_t *o;
+    char own[64], other[64];
+    json_array_foreach(steps, i,
+                       o) if (!strcmp(sm_cell_text(o, "phase"), sm_cell_text(record, "phase")) &&
+                              !strcmp(series_name(o, other, sizeof other), series_name(record, own, sizeof own)) &&
+                              sm_cell_number(o, "bucket") > sm_cell_number(record, "bucket")) return true;
+    return false;
+}
+
+/* "full 1.20, sliding 3.41": ms of each kind of layer, where there are several. */
+static void kinds_text(const json_t *record, char *text, size_t bytes)
+{
+    static const char *const kinds[] = {"full",    "full donor",    "full consumer",
+                                        "sliding", "sliding donor", "sliding consumer"};
+    size_t i, k, used = 0;
+    const json_t *step, *part;
+    *text = 0;
+    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++) {
+        double ns = 0;
+        json_array_foreach(json_object_get(record, "steps"), i, step) json_array_foreach(
+            json_object_get(step, "parts"), k, part) if (!strcmp(sm_cell_text(part, "part"), kinds[kind])) ns +=
+            sm_cell_number(part, "ns");
+        if (ns > 0 && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, "%s%s %.2f", used ? ", " : "", kinds[kind], ns / 1e6);
+    }
+}
+
+static void print_layers(const json_t *steps, FILE *out)
+{
+    size_t i, k, n = 0;
+    const json_t *record, *step;
+    char name[64], kinds[256];
+    json_array_foreach(steps, i, record)
+    {
+        double all = 0, attention = 0;
+        if (is_outgrown(steps, record)) continue;
+        json_array_foreach(json_object_get(record, "steps"), k, step)
+        {
+            const double ns = sm_cell_number(step, "ns");
+            if (!(ns > 0)) continue;
+            all += ns;
+            if (!strcmp(sm_cell_text(step, "label"), "attention")) attention += ns;
+        }
+        kinds_text(record, kinds, sizeof kinds);
+        if (!n++)
+            fprintf(
+                out,
+                "\nWhere a call goes (one call, with a clock between its steps), and by kind of layer where they "
+                "differ:\n\n"
+                "| series          | phase   | rows | max_seq | valid |       ms | attention | kinds of layers, ms |\n"
+                "|-----------------|---------|-----:|--------:|------:|---------:|----------:|:--------------------|"
+                "\n");
+        fprintf(out, "| %-15s | %-7s | %4.0f | %7.0f | %5.0f | %8.2f | %7.1f %% | %-19s |\n",
+                series_name(record, name, sizeof name), sm_cell_text(record, "phase"), sm_cell_number(record, "bucket"),
+                sm_cell_number(record, "max_seq"),
+                sm_cell_number(record, "n_depth") + sm_cell_number(record, "n_prompt"), all / 1e6,
+                all > 0 ? 100 * attention / all : 0, kinds);
+    }
+}
+
+void costs_print_findings(const json_t *findings, const json_t *steps, FILE *out)
 {
     size_t i;
     json_t *record;
@@ -180,6 +244,7 @@ void costs_print_findings(const json_t *findings, FILE *out)
     print_curve(findings, out);
     json_array_foreach(findings, i, record) print_padding(record, out);
     print_mask(findings, out);
+    print_layers(steps, out);
     print_sizes(findings, out);
 }
 

@@ -9,8 +9,8 @@
 #include "cost_table.h"
 #include "costs_options.h"
 
-/* findings: a JSON array of records of role "table". */
-void costs_print_findings(const json_t *findings, FILE *out);
+/* JSON arrays of records: of role "table", of role "steps". */
+void costs_print_findings(const json_t *findings, const json_t *steps, FILE *out);
 
 /* A row or an object for each measured point, beside what the curve says of it. format: not md. */
 void costs_print_points(const struct sm_cost_table *table, enum costs_format format, FILE *out);
