@@ -133,7 +133,7 @@ int sm_cost_ask(const struct sm_cost_series *s, const struct sm_cost_call *c, st
         if (m->phase != c->phase || m->rows != c->rows || m->past != c->past || m->tokens != c->tokens ||
             m->max_seq != c->max_seq)
             continue;
-        *cost = (struct sm_cost){m->ns, m->low, m->high, true, false};
+        *cost = (struct sm_cost){m->ns, m->ns, m->median, true, false};
         break;
     }
     return 0;

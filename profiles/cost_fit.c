@@ -190,6 +190,9 @@ static void fill(struct system *s, const struct sm_cost_fit *fit, const struct s
     for (size_t i = 0; i < count; i++) {
         const struct sm_cost_point *p = &points[i];
         terms_at(fit->knot, fit->knots, p->rows, p->columns, p->valid, term);
+        /* what was measured at one size alone says nothing of others: no slope, rather than any */
+        if (!(fit->columns_most > fit->columns_least)) term[fit->knots] = term[fit->knots + 1] = 0;
+        if (!(fit->valid_most > fit->valid_least)) term[fit->knots + 2] = term[fit->knots + 3] = 0;
         for (size_t t = 0; t < terms; t++) term[t] *= weight[i] / p->cost;
         add_row(s, term, weight[i]);
     }

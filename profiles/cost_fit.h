@@ -9,6 +9,8 @@
  * computed columns and of the valid ones. All coefficients are nought or more. Hence a cost is never negative, and
  * never falls as a size grows; and within the measured rows it is defined for every number of them.
  *
+ * Where all points have the same columns (or valid slots), these have no slope.
+ *
  * Found by least squares of relative errors, all coefficients >= 0 (Lawson and Hanson, Solving Least Squares Problems,
  * ch. 23), with a light pull towards equal slopes of neighbouring ramps, which only decides what points leave open.
  * Errors beyond a few times the usual one count no more than that (Huber): a call that a neighbour held up says little

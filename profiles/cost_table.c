@@ -217,15 +217,14 @@ static int by_shape(const void *a, const void *b)
     return x->tokens < y->tokens ? -1 : x->tokens > y->tokens;
 }
 
-/* The median and its interval of what was gathered. 0, or -1: no memory. */
+/* The least and the median of what was gathered. 0, or -1: no memory. */
 static int summarise(struct gathered *g)
 {
     struct sm_summary summary;
     struct sm_cost_measured *m = &g->measured;
     if (sm_summarise(g->samples, m->samples, &summary)) return -1;
-    m->ns = summary.median;
-    m->low = isfinite(summary.low) ? summary.low : summary.least;
-    m->high = isfinite(summary.high) ? summary.high : summary.most;
+    m->ns = summary.least;
+    m->median = summary.median;
     return 0;
 }
 

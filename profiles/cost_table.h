@@ -5,7 +5,7 @@
  *     const struct sm_cost_series *s = sm_cost_table_find(table, SM_COST_SKIP, SM_KV_F16, 2);
  *     struct sm_cost cost;
  *     sm_cost_ask(s, &(struct sm_cost_call){SM_PHASE_APPEND, 32, 1024, 300, 20}, &cost, why, sizeof why);
- *     ... cost.ns, between cost.low and cost.high nine times out of ten ...
+ *     ... cost.ns, as a rule between cost.low and cost.high ...
  *
  * Records are of kind "cost" (record.h), one for each round of a point; a point is a call: phase, bucket (the rows of
  * its static shape), max_seq, n_depth (valid slots before it), n_prompt (real tokens of it), kv_type, threads. Beside
@@ -14,8 +14,11 @@
  *     role        "fit": the curve goes by it; "held-out": it does not, and is what the curve is judged by; "steps":
  *                 no samples, but where the time goes; "table": what came of it all, for figures
  * samples are times of single calls in ns. memory.arena_bytes is of the one plan, memory.cache_bytes of the cache.
- * The rounds of a point are pooled, its time is their median. Points of another machine, commit or compiler than the
- * last one's are left out, and counted.
+ * The rounds of a point are pooled, and its time is the least of all its
+ * calls: what shapes cost is asked for, and other work on the machine, or on the host of a virtual one, only ever adds
+ * to that (by a third as a rule on a shared machine, and unevenly, so that medians of few rounds differ by what the
+ * neighbours did). How far the median lies above it is kept beside it. Points of another machine, commit or compiler
+ * than the last one's are left out, and counted.
  *
  * A series holds what shapes cost with one attention, KV type and team. */
 #ifndef SM_COST_TABLE_H
@@ -35,7 +38,7 @@ struct sm_cost_measured {
     bool held_out;
     size_t rows, max_seq, past, tokens;
     size_t samples;
-    double ns, low, high; /* median, and its 95 % interval; below 6 samples the least and the greatest */
+    double ns, median; /* of a call: the least, and what half of them took at most */
     double arena_bytes, cache_bytes;
 };
 
@@ -87,7 +90,7 @@ struct sm_cost_call {
 
 struct sm_cost {
     double ns, low, high;
-    bool measured;     /* this very call was: its own numbers, not the curve's */
+    bool measured;     /* this very call was: its own time, and up to its median; not the curve's */
     bool extrapolated; /* max_seq is outside of what was measured: attention goes on as steeply as it went */
 };
 

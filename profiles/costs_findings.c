@@ -81,11 +81,11 @@ static void add_curve(json_t *list, const struct sm_cost_series *s, size_t max_s
             const struct sm_cost_call call = {m->phase, m->rows, m->max_seq, m->past, m->tokens};
             struct sm_cost c = {.ns = NAN};
             (void)sm_cost_predict(s, &call, &c, why, sizeof why);
-            json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(max_seq),
-                                                  "rows", whole(m->rows), "past", whole(m->past), "ns", number(m->ns),
-                                                  "low", number(m->low), "high", number(m->high), "curve_ns",
-                                                  number(c.ns), "arena_bytes", number(m->arena_bytes), "cache_bytes",
-                                                  number(m->cache_bytes)));
+            json_array_append_new(list,
+                                  json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(max_seq), "rows",
+                                            whole(m->rows), "past", whole(m->past), "ns", number(m->ns), "median_ns",
+                                            number(m->median), "curve_ns", number(c.ns), "arena_bytes",
+                                            number(m->arena_bytes), "cache_bytes", number(m->cache_bytes)));
         }
 }
 
@@ -224,7 +224,7 @@ static json_t *sizes_of(const struct sm_cost_series *s, const struct costs_bench
     const double known = s->phase[SM_PHASE_DECODE].time.columns_most;
     for (size_t k = LEAST_SIZE; k <= SM_MAX_SEQ; k *= 2) {
         const struct sm_cost_call call = {SM_PHASE_DECODE, 1, k, COSTS_SIZES_PAST, 1};
-        const struct sm_cost_measured *m = measured_at(s, k), none = {.ns = NAN, .low = NAN, .high = NAN};
+        const struct sm_cost_measured *m = measured_at(s, k), none = {.ns = NAN, .median = NAN};
         const struct costs_point plan = {
             .phase = SM_PHASE_DECODE, .rows = 1, .max_seq = k, .kv = s->kv, .threads = s->threads};
         struct sm_cost c;
@@ -233,12 +233,11 @@ static json_t *sizes_of(const struct sm_cost_series *s, const struct costs_bench
         if (sm_cost_predict(s, &call, &c, why, sizeof why)) break;
         if ((double)k > FARTHEST * known) c.ns = c.low = c.high = NAN; /* memory has other levels there */
         if (costs_bench_memory(bench, &plan, &arena, &cache, why, sizeof why)) arena = cache = NAN;
-        json_array_append_new(list,
-                              json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o}", "max_seq", whole(k), "past",
-                                        COSTS_SIZES_PAST, "ns", number(m->ns), "low", number(m->low), "high",
-                                        number(m->high), "curve_ns", number(c.ns), "curve_low", number(c.low),
-                                        "curve_high", number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
-                                        number(cache), "arena_bytes", number(arena)));
+        json_array_append_new(list, json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o}", "max_seq", whole(k), "past",
+                                              COSTS_SIZES_PAST, "ns", number(m->ns), "median_ns", number(m->median),
+                                              "curve_ns", number(c.ns), "curve_low", number(c.low), "curve_high",
+                                              number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
+                                              number(cache), "arena_bytes", number(arena)));
     }
     return list;
 }
