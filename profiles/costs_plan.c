@@ -57,7 +57,7 @@ static size_t add_steps(struct costs_todo *todo, const struct costs_grid *g)
                          todo[k].point->threads != p->threads || todo[k].point->max_seq != p->max_seq))
             k++;
         if (k == n) todo[n++] = (struct costs_todo){.point = p, .steps = true, .seconds = SESSION_S};
-        todo[k].seconds += p->call_s > COSTS_WARM_S ? p->call_s : 2 * p->call_s;
+        todo[k].seconds += p->call_s * (p->call_s > COSTS_WARM_S ? COSTS_STEPS_LONG : COSTS_STEPS_CALLS);
     }
     return n;
 }

@@ -217,7 +217,8 @@ static void print_layers(const json_t *steps, FILE *out)
         if (!n++)
             fprintf(
                 out,
-                "\nWhere a call goes (one call, with a clock between its steps), and by kind of layer where they "
+                "\nWhere a call goes (the fastest of a few with a clock between the steps), and by kind of layer where "
+                "they "
                 "differ:\n\n"
                 "| series          | phase   | rows | max_seq | valid |       ms | attention | kinds of layers, ms |\n"
                 "|-----------------|---------|-----:|--------:|------:|---------:|----------:|:--------------------|"
