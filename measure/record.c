@@ -24,8 +24,8 @@ static json_t *command_line;
 void sm_record_command(int argc, char *const *argv)
 {
     json_decref(command_line);
-    size_t bytes = 1;
-    for (int i = 0; i < argc; i++) bytes += strlen(argv[i]) + 1;
+    size_t bytes = sizeof "slotmark"; /* stands for argv[0], whatever that is */
+    for (int i = 1; i < argc; i++) bytes += strlen(argv[i]) + 1;
     char *text = malloc(bytes);
     size_t used = 0;
     for (int i = 0; text && i < argc; i++)

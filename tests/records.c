@@ -116,6 +116,19 @@ static void every_key_is_there(void **state)
     sm_record_destroy(r);
 }
 
+/* argv[0] may be any name, a link's shorter one too. */
+static void the_command_line_is_whole(void **state)
+{
+    (void)state;
+    char name[] = "s", word[] = "bench";
+    char *const argv[] = {name, word};
+    sm_record_command(2, argv);
+    struct sm_record *r = sm_record_create("bench", "x");
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "command")), "slotmark bench");
+    sm_record_destroy(r);
+    sm_record_command(0, argv);
+}
+
 static void a_failed_record_shows_no_time(void **state)
 {
     (void)state;
@@ -207,6 +220,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_record_comes_back_as_it_was, clear),
         cmocka_unit_test(every_key_is_there),
+        cmocka_unit_test(the_command_line_is_whole),
         cmocka_unit_test(a_failed_record_shows_no_time),
         cmocka_unit_test(a_wrong_key_is_refused_with_a_sentence),
         cmocka_unit_test_setup(a_torn_line_costs_only_itself, clear),
