@@ -18,7 +18,7 @@ set xlabel "share of the slots that is valid"
 set ylabel "max_seq"
 set lmargin screen 0.12; set rmargin screen 0.97; set bmargin screen 0.17; set tmargin screen 0.85
 plot data using (column("x")):(column("y")):(0.5):(0.5):(tax_colour(column("tax"))) with boxxyerror lc rgb variable notitle, \
-    data using (column("x")):(column("y")):(tax_text(column("tax")).(column("measured") == 1 ? "" : " *")):(tax_ink(column("tax"))) \
+    data using (column("x")):(column("y")):(tax_text(column("tax"))):(tax_ink(column("tax"))) \
         with labels font ",15" textcolor rgb variable notitle, \
     data using (column("x")):(column("y")):(brief(column("literal_ns"))." / ".brief(column("skip_ns"))):(tax_ink(column("tax"))) \
         with labels offset 0, -1.6 font ",10" textcolor rgb variable notitle

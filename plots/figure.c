@@ -103,9 +103,9 @@ const struct sm_figure sm_figures[] = {
      "in full; a set of few buckets is cheap to plan and dear to run.",
      "panel panel_label y set x tokens tax ns exact_ns case", "slotmark costs MODEL", sm_figure_costs_padding},
     {"costs_mask", "Mask tax of a model: columns that the mask hides",
-     "A decode that computes every column over one that skips what is hidden, at the same valid slots. The tax is high "
-     "where max_seq is large and little of it is used; a star: by the fitted curves, not measured.",
-     "y max_seq x share valid tax literal_ns skip_ns measured case", "slotmark costs MODEL", sm_figure_costs_mask},
+     "A decode that computes every column over one that skips what is hidden, at the same valid slots. By the "
+     "fitted curves; the tax is high where max_seq is large and little of it is used.",
+     "y max_seq x share valid tax literal_ns skip_ns case", "slotmark costs MODEL", sm_figure_costs_mask},
     {"costs_max_seq", "The price of max_seq, in time and in memory",
      "The same work under ever larger maximum settings. Solid: by the fitted curve with its error band; dotted: beyond "
      "what was measured, as steep as before, and no more than a guess. Memory is what the runtime would ask for.",

@@ -202,9 +202,8 @@ int sm_figure_costs_mask(const struct sm_results *results, struct sm_drawing *d)
         snprintf(share, sizeof share, shown < 2 ? "all" : "1/%.0f", shown);
         const size_t y = place_on(&max_seqs, max_seq), x = place_on(&valids, shown);
         if (x == sizeof valids.at / sizeof *valids.at || y == sizeof max_seqs.at / sizeof *max_seqs.at) continue;
-        sm_table_row(&d->table, "igisggggis", (int)y, max_seq, (int)x, share, valid, tax,
-                     sm_json_number(p, "literal_ns"), sm_json_number(p, "skip_ns"),
-                     json_is_true(json_object_get(p, "measured")), sm_result_text(of[1], "case"));
+        sm_table_row(&d->table, "igisggggs", (int)y, max_seq, (int)x, share, valid, tax,
+                     sm_json_number(p, "literal_ns"), sm_json_number(p, "skip_ns"), sm_result_text(of[1], "case"));
         cells++;
     }
     if (!cells) return -1;

@@ -187,19 +187,17 @@ static json_t *mask_of(const struct sm_cost_series *skip, const struct sm_cost_s
             size_t past = k * sixteenths / 16;
             if (past > k - 2) past = k - 2;
             const struct sm_cost_call call = {SM_PHASE_DECODE, 1, k, past, 1};
-            struct sm_cost all, some;
-            if (sm_cost_ask(literal, &call, &all, why, sizeof why) || sm_cost_ask(skip, &call, &some, why, sizeof why))
+            struct sm_cost all, some, all_measured, some_measured;
+            if (sm_cost_predict(literal, &call, &all, why, sizeof why) ||
+                sm_cost_predict(skip, &call, &some, why, sizeof why))
                 continue;
-            /* where one of them is from a curve both are, so that noise does not pass for a tax */
-            const bool measured = all.measured && some.measured;
-            if (!measured) {
-                (void)sm_cost_predict(literal, &call, &all, why, sizeof why);
-                (void)sm_cost_predict(skip, &call, &some, why, sizeof why);
-            }
-            json_array_append_new(list,
-                                  json_pack("{s:o,s:o,s:o,s:o,s:o,s:b}", "max_seq", whole(k), "valid", whole(past + 1),
-                                            "literal_ns", number(all.ns), "skip_ns", number(some.ns), "tax",
-                                            number(all.ns / some.ns), "measured", measured));
+            const bool measured = !sm_cost_ask(literal, &call, &all_measured, why, sizeof why) &&
+                                  !sm_cost_ask(skip, &call, &some_measured, why, sizeof why) && all_measured.measured &&
+                                  some_measured.measured;
+            json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(k), "valid",
+                                                  whole(past + 1), "literal_ns", number(all.ns), "skip_ns",
+                                                  number(some.ns), "tax", number(all.ns / some.ns), "measured_tax",
+                                                  measured ? number(all_measured.ns / some_measured.ns) : json_null()));
         }
     }
     return list;

@@ -11,7 +11,8 @@
  *              can take by the measured ceilings so named; null without ceilings
  *   padding    [{"set","tokens","ns","exact_ns","tax"}]: tokens appended at the greatest max_seq after a quarter of it,
  *              in the buckets of a set, against buckets made for them
- *   mask       of skip, where literal was measured too: [{"max_seq","valid","literal_ns","skip_ns","tax","measured"}]
+ *   mask       of skip, where literal was measured too: [{"max_seq","valid","literal_ns","skip_ns","tax",
+ *              "measured_tax"}]: a decode by the curves; measured_tax is null where not both calls were measured
  *   sizes      [{"max_seq","past","ns","median_ns","curve_ns","curve_low","curve_high","extrapolated","cache_bytes",
  *              "arena_bytes"}]: a decode at 128 to 131072, always after as many valid slots: measured (or null), and
  *              by the curve (null beyond 16 times the greatest max_seq measured); bytes of its cache and plan are the

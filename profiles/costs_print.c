@@ -127,19 +127,18 @@ static void print_mask(const json_t *findings, FILE *out)
 {
     size_t i, k, n = 0;
     json_t *record, *p;
-    char name[64];
+    char name[64], cell[32];
     json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "mask"), k, p)
     {
         if (!n++)
-            fprintf(out,
-                    "\nMask tax of a decode (literal over skip at the same valid length; m: both measured, else by "
-                    "the curves):\n\n"
-                    "| series          | max_seq | valid | literal, ms | skip, ms | mask tax |   |\n"
-                    "|-----------------|--------:|------:|------------:|---------:|---------:|---|\n");
-        fprintf(out, "| %-15s | %7.0f | %5.0f | %11.3f | %8.3f | %8.2f | %s |\n",
+            fprintf(out, "\nMask tax of a decode (literal over skip at the same valid length, by the curves; and as "
+                         "measured):\n\n"
+                         "| series          | max_seq | valid | literal, ms | skip, ms | mask tax | measured |\n"
+                         "|-----------------|--------:|------:|------------:|---------:|---------:|---------:|\n");
+        fprintf(out, "| %-15s | %7.0f | %5.0f | %11.3f | %8.3f | %8.2f | %8s |\n",
                 series_name(record, name, sizeof name), sm_cell_number(p, "max_seq"), sm_cell_number(p, "valid"),
                 sm_cell_number(p, "literal_ns") / 1e6, sm_cell_number(p, "skip_ns") / 1e6, sm_cell_number(p, "tax"),
-                json_is_true(json_object_get(p, "measured")) ? "m" : " ");
+                shown(cell, sizeof cell, "%.2f", sm_cell_number(p, "measured_tax")));
     }
 }
 

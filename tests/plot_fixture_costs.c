@@ -49,9 +49,9 @@ static json_t *mask_of(void)
         for (int share = 16; share >= 1; share /= 2) {
             const int valid = max_seq / share - (share == 1);
             const double all = call_ns(1, max_seq, max_seq), some = call_ns(1, max_seq, valid) + 1e5;
-            json_array_append_new(list, json_pack("{s:i,s:i,s:f,s:f,s:f,s:b}", "max_seq", max_seq, "valid", valid,
-                                                  "literal_ns", all, "skip_ns", some, "tax", all / some, "measured",
-                                                  share > 2));
+            json_array_append_new(list, json_pack("{s:i,s:i,s:f,s:f,s:f,s:f}", "max_seq", max_seq, "valid", valid,
+                                                  "literal_ns", all, "skip_ns", some, "tax", all / some, "measured_tax",
+                                                  all / some));
         }
     return list;
 }
