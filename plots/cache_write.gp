@@ -17,7 +17,7 @@ do for [p = 0:panels - 1] {
     if (p % across(panels)) { unset ylabel } else { set ylabel "time per row written" }
     plot for [s = 0:series - 1] data using (only(here(p, s), column("rows"))):(column("row_ns")):(column("low_ns")):(column("high_ns")) \
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
-        data using (spot(column("panel") == p, column("rows"))):(column("row_ns")):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p, column("rows"))):(column("row_ns")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

@@ -5,13 +5,13 @@ set multiplot layout 1, panels margins 0.2, 0.96, 0.10, 0.82 spacing 0.23, 0.1
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     set ytics ()
-    do for [b = 0:Count[p + 1] - 1] { set ytics add (Names[40 * p + b + 1] b) }
+    do for [b = 0:Count[p + 1] - 1] { set ytics add (tic(Names[40 * p + b + 1]) b) }
     set yrange [Count[p + 1] - 0.4:-0.6]
     set xrange [0:Most[p + 1] * 1.2]
     mine(v) = only(column("panel") == p, v)
     plot data using (mine(column("value") / 2)):(column("bar")):(0):(column("value")):(column("bar") - 0.35):(column("bar") + 0.35) \
             with boxxyerror lc rgb colour(p), \
-        data using (mine(column("value"))):(column("bar")):(sprintf(" %.3g", column("value"))) with labels left font ",11"
+        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(sprintf(" %.3g", column("value"))) with labels left font ",11"
     unset label
 }
 unset multiplot

@@ -22,7 +22,7 @@ left = 0.02 + 0.0082 * widest
 left = left > 0.6 ? 0.6 : left
 set lmargin at screen left; set rmargin at screen 0.94; set tmargin at screen panel_top + 0.04; set bmargin at screen 0.145
 set ytics () font ",10"
-do for [i = 0:rows - 1] { set ytics add (Name[i + 1] i) }
+do for [i = 0:rows - 1] { set ytics add (tic(Name[i + 1]) i) }
 set yrange [rows - 0.4:-0.6]
 set xrange [lo - room:hi + room]
 set xlabel "change (%), with its interval"
@@ -36,5 +36,5 @@ plot for [s = 0:2] data using (only(column("side") == s, column("change"))):(col
         with xerrorbars lw 2 pt mark(s) ps 1 lc rgb side(s), \
     data using (column("change")):(column("row")):(sprintf("%+.3g", column("change"))) \
         with labels center offset 0, 0.7 font ",9" textcolor rgb "#444444", \
-    data using (spot(1, column("change"))):(column("row")):(row(0)) \
+    for [k = 1:linked] data using (only(1, column("change"))):(column("row")):(row(0)) \
         with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"

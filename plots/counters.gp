@@ -16,14 +16,14 @@ do for [p = 0:panels - 1] {
     set rmargin at screen left + p * (each + gap) + each
     set title Panel[p + 1] offset 0, -0.6 font ",11"
     set ytics ()
-    do for [b = 0:Count[1] - 1] { set ytics add ((p ? "" : Names[b + 1]) b) }
+    do for [b = 0:Count[1] - 1] { set ytics add ((p ? "" : tic(Names[b + 1])) b) }
     set yrange [Count[1] - 0.4:-0.6]
     set xrange [0:Most[p + 1] * 1.4]
     mine(v) = only(column("panel") == p, v)
     plot data using (mine(column("value") / 2)):(column("bar")):(0):(column("value")):(column("bar") - 0.35):(column("bar") + 0.35) \
             with boxxyerror lc rgb colour(p), \
-        data using (mine(column("value"))):(column("bar")):(" ".abbreviate(column("value"))) with labels left font ",10", \
-        data using (spot(column("panel") == p, column("value"))):(column("bar")):(row(0)) \
+        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(" ".abbreviate(column("value"))) with labels left font ",10", \
+        for [k = 1:linked] data using (only(column("panel") == p, column("value"))):(column("bar")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

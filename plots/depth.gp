@@ -17,7 +17,7 @@ do for [p = 0:panels - 1] {
             with filledcurves lc rgb colour(s), \
         for [s = 0:series - 1] data using (only(here(p, s), column("depth"))):(column("median_ms")) \
             with linespoints lw 2 pt mark(s) ps 0.8 lc rgb colour(s), \
-        data using (spot(column("panel") == p, column("depth"))):(column("median_ms")):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p, column("depth"))):(column("median_ms")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

@@ -242,6 +242,7 @@ static void add_elements(struct sm_drawing *d, struct sm_slice *curve, int panel
     sm_slice_curve(curve, "cols");
     for (size_t i = 0; i < curve->count; i++) {
         const struct sm_result *r = curve->at[i];
+        if (!isfinite(rate_of(r, r->q1, 0))) continue;
         sm_drawing_use(d, r);
         sm_table_row(&d->table, "isisggggs", panel, panel_label, series, label, sm_result_axis(r, "cols"),
                      rate_of(r, r->median, 0), rate_of(r, r->q3, 0), rate_of(r, r->q1, 0), sm_result_text(r, "case"));

@@ -84,7 +84,9 @@ int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_byte
     }
     char complaint[320];
     first_complaint(complaints, complaint, sizeof complaint);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    if (WIFSIGNALED(status))
+        snprintf(why, why_bytes, "gnuplot crashed (%s) when it drew %s.gp", strsignal(WTERMSIG(status)), job->name);
+    else if (WEXITSTATUS(status) != 0)
         snprintf(why, why_bytes, "gnuplot failed to draw %s: %s", job->name,
                  *complaint ? complaint : "no reason given");
     else

@@ -21,9 +21,9 @@ do for [p = 0:panels - 1] {
             with yerrorbars lw 1.3 pt mark(0) ps 0.6 lc rgb light(0), \
         data using (only(mine("level"), column("x"))):(column("change")):(column("to") - column("x")):(0) \
             with vectors nohead lw 2.5 lc rgb colour(0), \
-        data using (only(mine("change"), column("x"))):(top):(strcol("state")) \
+        for [k = 1:several] data using (only(mine("change"), column("x"))):(top):(strcol("state")) \
             with labels center font ",10" textcolor rgb colour(1), \
-        data using (spot(mine("point"), column("x"))):(column("change")):(row(0)) \
+        for [k = 1:linked] data using (only(mine("point"), column("x"))):(column("change")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

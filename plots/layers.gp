@@ -21,7 +21,7 @@ do for [p = 0:panels - 1] {
     most = 0
     set ytics ()
     do for [b = 0:Count[p + 1] - 1] {
-        set ytics add (Kinds[8 * p + b + 1] b)
+        set ytics add (tic(Kinds[8 * p + b + 1]) b)
         most = Total[8 * p + b + 1] > most ? Total[8 * p + b + 1] : most
     }
     set yrange [Count[p + 1] - 0.4:-0.6]
@@ -29,9 +29,9 @@ do for [p = 0:panels - 1] {
     mine(i) = column("panel") == p && (i < 0 || column("colour") == i)
     plot for [i = 0:8] data using (only(mine(i), column("to_ms"))):(column("bar")):(column("from_ms")):(column("to_ms")):(column("bar") - 0.36):(column("bar") + 0.36) \
             with boxxyerror lc rgb fill(i) notitle, \
-        data using (only(mine(-1) && column("to_ms") == Total[8 * p + int(column("bar")) + 1], column("to_ms"))):(column("bar")):(" ".brief(1e6 * column("to_ms"))) \
+        for [k = 1:several] data using (only(mine(-1) && column("to_ms") == Total[8 * p + int(column("bar")) + 1], column("to_ms"))):(column("bar")):(" ".brief(1e6 * column("to_ms"))) \
             with labels left font ",11" notitle, \
-        data using (spot(mine(-1), (column("from_ms") + column("to_ms")) / 2)):(column("bar")):(row(0)) \
+        for [k = 1:linked] data using (only(mine(-1), (column("from_ms") + column("to_ms")) / 2)):(column("bar")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000" notitle
     unset label
 }

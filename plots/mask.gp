@@ -15,7 +15,7 @@ do for [p = 0:panels - 1] {
     if (p % across(panels)) { unset ylabel } else { set ylabel unit == 1e3 ? "time of a call (µs)" : "time of a call (ms)" }
     plot for [s = 0:series - 1] data using (only(here(p, s), column("valid"))):(column("time_ns") / unit):(column("low_ns") / unit):(column("high_ns") / unit) \
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
-        data using (spot(column("panel") == p, column("valid"))):(column("time_ns") / unit):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p, column("valid"))):(column("time_ns") / unit):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

@@ -25,13 +25,13 @@ do for [p = 0:panels - 1] {
     if (p % across(panels)) { unset ylabel } else { set ylabel "multiply-adds per ".unit }
     plot for [s = 0:limits - 1] data using (only(here(p, s) && !is("measured"), column("rows"))):(column("rate")) \
             with lines dt 2 lw 1.5 lc rgb "#777777", \
-        data using (only(column("panel") == p && is("ceiling"), column("rows"))):(column("rate")):(strcol("limit")) \
+        for [k = 1:several] data using (only(column("panel") == p && is("ceiling"), column("rows"))):(column("rate")):(strcol("limit")) \
             with labels boxed right offset 0, 0.6 font ",10" textcolor rgb "#555555", \
-        data using (only(column("panel") == p && is("slope"), column("rows"))):(column("rate")):(strcol("limit")) \
+        for [k = 1:several] data using (only(column("panel") == p && is("slope"), column("rows"))):(column("rate")):(strcol("limit")) \
             with labels boxed right offset -1, 0.2 font ",10" textcolor rgb "#555555", \
         for [s = 0:series - 1] data using (only(here(p, s) && is("measured"), column("rows"))):(column("rate")):(column("low")):(column("high")) \
             with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
-        data using (spot(column("panel") == p && is("measured"), column("rows"))):(column("rate")):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p && is("measured"), column("rows"))):(column("rate")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

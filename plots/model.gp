@@ -16,7 +16,7 @@ do for [p = 0:panels - 1] {
     if (p) { unset ylabel } else { set ylabel "tokens per second" }
     plot for [s = series - 1:0:-1] data using (only(here(p, s), column("max_seq"))):(column("tokens_per_s")):(column("low")):(column("high")) \
         with yerrorlines lw (pale(s) ? 1.5 : 2.2) pt key_mark(s) ps (pale(s) ? 0.7 : 1) lc rgb key_colour(s), \
-        data using (spot(column("panel") == p, column("max_seq"))):(column("tokens_per_s")):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p, column("max_seq"))):(column("tokens_per_s")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

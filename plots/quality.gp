@@ -24,9 +24,9 @@ do for [p = 0:panels - 1] {
     }
     plot for [s = 0:series - 1] data using (only(here(p, s), column("tokens_per_s"))):(column("value")):(column("low")):(column("high")) \
             with xerrorbars lw 1.5 pt mark(s) ps 1.1 lc rgb colour(s), \
-        data using (only(column("panel") == p, column("tokens_per_s"))):(column("value")):(strcol("point")) \
+        for [k = 1:several] data using (only(column("panel") == p, column("tokens_per_s"))):(column("value")):(strcol("point")) \
             with labels left offset 1, 0.5 font ",10" textcolor rgb "#444444", \
-        data using (spot(column("panel") == p, column("tokens_per_s"))):(column("value")):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p, column("tokens_per_s"))):(column("value")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

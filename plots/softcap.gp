@@ -21,7 +21,7 @@ do for [p = 0:panels - 1] {
     if (few) { set xtics 1, 4 } else { set xtics autofreq }
     plot for [s = 0:series - 1] data using (only(here(p, s), column("columns"))):(column("rate")):(column("low")):(column("high")) \
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
-        data using (spot(column("panel") == p, column("columns"))):(column("rate")):(row(0)) \
+        for [k = 1:linked] data using (only(column("panel") == p, column("columns"))):(column("rate")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label
 }

@@ -23,18 +23,18 @@ do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     if (p) { unset ylabel } else { set ylabel "share of the time (%)" }
     set xtics ()
-    do for [b = 0:bars - 1] { set xtics add (Bars[8 * p + b + 1] b) }
+    do for [b = 0:bars - 1] { set xtics add (tic(Bars[8 * p + b + 1]) b) }
     mine(i) = column("panel") == p && (i < 0 || column("colour") == i)
     middle(d) = only(mine(-1) && dark(column("colour")) == d && column("share") > 0.045, column("bar"))
     plot for [i = 8:0:-1] data using (only(mine(i), column("bar"))):(column("to")):(column("bar") - 0.37):(column("bar") + 0.37):(column("from")):(column("to")) \
             with boxxyerror lc rgb fill(i) title Labels[i + 1], \
-        data using (middle(1)):((column("from") + column("to")) / 2):(sprintf("%.0f", 100 * column("share"))) \
+        for [k = 1:several] data using (middle(1)):((column("from") + column("to")) / 2):(sprintf("%.0f", 100 * column("share"))) \
             with labels font ",11" textcolor rgb "white" notitle, \
-        data using (middle(0)):((column("from") + column("to")) / 2):(sprintf("%.0f", 100 * column("share"))) \
+        for [k = 1:several] data using (middle(0)):((column("from") + column("to")) / 2):(sprintf("%.0f", 100 * column("share"))) \
             with labels font ",11" textcolor rgb "black" notitle, \
-        data using (only(mine(-1) && column("from") == 0, column("bar"))):(102.5):(brief(column("total_ns"))) \
+        for [k = 1:several] data using (only(mine(-1) && column("from") == 0, column("bar"))):(102.5):(brief(column("total_ns"))) \
             with labels font ",10" notitle, \
-        data using (spot(mine(-1), column("bar"))):((column("from") + column("to")) / 2):(row(0)) \
+        for [k = 1:linked] data using (only(mine(-1), column("bar"))):((column("from") + column("to")) / 2):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000" notitle
     unset label; unset key
 }

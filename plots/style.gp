@@ -2,7 +2,7 @@
 #   data     the table          output   the picture       format  svg, png, page, dumb, block or sixel
 #   subject, conditions, foot   the texts around it
 # To draw by hand:  GNUPLOT_LIB=plots gnuplot -c plots/attention.gp attention.tsv my.svg svg "Title" "" ""
-# A page is an svg whose points say which row of the table they are (spot, below); a report makes links of them.
+# A page is an svg whose points say which row of the table they are (the last lines); a report makes links of them.
 set encoding utf8
 linked = format eq "page"
 if (!exists("terminal_columns")) { terminal_columns = 0; terminal_lines = 0 }
@@ -28,6 +28,10 @@ if (format eq "png") {
 set datafile separator "\t"
 set datafile columnheaders
 set datafile commentschars ""
+# gnuplot 5.4 crashes on labels without a place when the table has a single row: such plots are left out then.
+stats data using (1) nooutput
+several = STATS_records > 1
+linked = linked && several
 
 # Okabe and Ito's colours, told apart with every kind of colour vision; each series has its own mark as well.
 array Colour[8] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999"]
@@ -64,6 +68,9 @@ note_series(i, s) = (Series[i + 1] = s, series = i + 1 > series ? i + 1 : series
 across(n) = n <= 3 ? n : (n <= 4 ? 2 : 3)
 down(n) = (n + across(n) - 1) / across(n)
 
+# A text as the name of a tic: there a percent sign would begin a format.
+tic(s) = (at = strstrt(s, "%")) == 0 ? s : (s[1:at - 1]."%%").tic(s[at + 1:*])
+
 # A time in ns as people write it; brief: to three digits.
 spell(ns) = ns < 999.5 ? sprintf("%g ns", ns) : ns < 999500 ? sprintf("%g µs", ns / 1e3) : \
            ns < 999500000 ? sprintf("%g ms", ns / 1e6) : sprintf("%g s", ns / 1e9)
@@ -75,8 +82,7 @@ here(p, s) = int(column("panel")) == p && int(column("series")) == s
 only(yes, value) = yes ? value : NaN
 
 # Last of a plot in a page: spots without colour over its points, each with the row it comes from, as
-#   data using (spot(yes, x)):(y):(row(0)) with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
-spot(yes, value) = linked && yes ? value : NaN
+#   for [k = 1:linked] data using (only(yes, x)):(y):(row(0)) with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 row(i) = sprintf("%d", column(i)) # of column 0: gnuplot counts rows from 0
 
 unset key

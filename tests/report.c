@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "figure.h"
+#include "mutate.h"
 #include "page_check.h"
 #include "plot_fixture.h"
 #include "report_page.h"
@@ -262,57 +263,6 @@ static void hostile_text_is_only_text(void **unused)
     check_page(OUT "/worse.html", OUT "/worse.jsonl");
 }
 
-static uint64_t seed = 20260131;
-
-static size_t below(size_t n)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (size_t)(seed >> 33) % n;
-}
-
-/* One change of a few kinds: a byte, a piece taken out or doubled, a number or a text that means harm. */
-static size_t mutate(char *text, size_t n, size_t room)
-{
-    static const char *const pieces[] = {"NaN",
-                                         "-Infinity",
-                                         "1e999",
-                                         "1e308",
-                                         "-1",
-                                         "null",
-                                         "[]",
-                                         "{}",
-                                         "\"</script>\"",
-                                         "\"<!--\"",
-                                         "99999999999999999999",
-                                         "\"\\u2028\"",
-                                         "[[[[[[[[",
-                                         "\"\\ud800\"",
-                                         "1e-320"};
-    const size_t at = below(n), length = 1 + below(40);
-    const char *piece = pieces[below(sizeof pieces / sizeof *pieces)];
-    switch (below(4)) {
-    case 0: text[at] = (char)below(256); return n;
-    case 1:
-        if (at + length >= n) return n;
-        memmove(text + at, text + at + length, n - at - length);
-        return n - length;
-    case 2:
-        if (at + length >= n || n + length > room) return n;
-        memmove(text + at + length, text + at, n - at);
-        return n + length;
-    default: {
-        char *colon = memchr(text + at, ':', n - at); /* the value of some key: most mutants stay records */
-        if (!colon) return n;
-        char *end = colon + 1 + strcspn(colon + 1, ",}]\n");
-        const size_t tail = n - (size_t)(end - text), put = strlen(piece);
-        if ((size_t)(colon + 1 - text) + put + tail > room) return n;
-        memmove(colon + 1 + put, end, tail);
-        memcpy(colon + 1, piece, put);
-        return (size_t)(colon + 1 - text) + put + tail;
-    }
-    }
-}
-
 /* Records of every kind, few enough that a thousand pages are made in seconds; no pictures, which take longer. */
 static void thousand_mutations_break_nothing(void **unused)
 {
@@ -335,7 +285,7 @@ static void thousand_mutations_break_nothing(void **unused)
         size_t bytes = few, page_bytes;
         char why[400] = "";
         memcpy(text, start, few);
-        for (size_t times = 1 + below(12); times; times--) bytes = mutate(text, bytes, 1 << 17);
+        for (size_t times = 1 + mutate_below(12); times; times--) bytes = mutate(text, bytes, 1 << 17);
         text[bytes] = '\n';
         write_bytes(OUT "/mutant.jsonl", text, bytes + 1);
         unlink(OUT "/mutant.html");
