@@ -137,6 +137,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"dry-run", 0, SM_ARGUMENT_FLAG, &o->cases.dry_run, NULL, NULL, "list the cases, run none"},
         {"budget", 0, SM_ARGUMENT_DURATION, &o->cases.budget, NULL, "TIME", "run what fits, spread over families"},
         {"resume", 0, SM_ARGUMENT_STRING, &o->cases.resume, NULL, "FILE", "leave out what FILE has finished"},
+        {"quiet", 0, SM_ARGUMENT_FLAG, &o->cases.quiet, NULL, NULL, "no progress"},
         SM_ARGUMENTS_END,
     };
     const struct sm_arguments spec = {

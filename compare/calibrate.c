@@ -10,7 +10,7 @@ struct wish {
     struct sm_case_options cases;
     int64_t trials;
     int form;
-    bool brief, quiet;
+    bool brief;
     const char *replay;
 };
 
@@ -72,7 +72,6 @@ static int run_long(struct wish *w)
     char why[512] = "listing the trials: out of memory";
     struct sm_subjects *s = cases ? sm_subjects_create((size_t)w->trials, seed_of(w), cases, why, sizeof why) : NULL;
     w->cases.command = "calibrate";
-    w->cases.progress = w->quiet ? NULL : stderr;
     int code = s ? sm_cases_run(cases, &w->cases, sm_subjects_run, s, why, sizeof why) : 2;
     if (code == 2) code = tell(why);
     const char *file = s ? sm_subjects_out(s) : "";
@@ -104,7 +103,6 @@ int calibrate_main(int argc, char **argv)
         {"short", 0, SM_ARGUMENT_FLAG, &w.brief, NULL, NULL, "run nothing: judge synthetic launches, in seconds"},
         {"replay", 0, SM_ARGUMENT_STRING, &w.replay, NULL, "FILE", "with --short: launches of a calibration's file"},
         {"trials", 0, SM_ARGUMENT_INTEGER, &w.trials, NULL, "N", "of each kernel against itself (default 100)"},
-        {"quiet", 0, SM_ARGUMENT_FLAG, &w.quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &w.form, forms, "FORM", "md (default), json"},
         SM_CASE_ARGUMENTS(&w.cases),
         SM_ARGUMENTS_END,

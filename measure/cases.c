@@ -143,6 +143,11 @@ static int write_out(struct sm_case_results *results, const struct sm_case_optio
     return sm_records_append(results->records, results->count, results->out, why, why_bytes);
 }
 
+FILE *sm_cases_progress(const struct sm_case_options *options)
+{
+    return options->quiet ? NULL : options->progress;
+}
+
 static void list(const struct sm_case_plan *plan, FILE *out)
 {
     char text[32];
@@ -153,7 +158,7 @@ static void list(const struct sm_case_plan *plan, FILE *out)
 static void tell(const struct sm_case_plan *plan, const struct sm_case_options *options)
 {
     char text[32];
-    FILE *out = options->progress;
+    FILE *out = sm_cases_progress(options);
     if (!out) return;
     if (plan->torn) fprintf(out, "%s: %zu line(s) cut short were passed over\n", options->resume, plan->torn);
     if (options->resume) fprintf(out, "%s: %zu cases are finished already\n", options->resume, plan->finished);
@@ -176,12 +181,13 @@ static int run_planned(const struct sm_case_plan *plan, const struct sm_case_opt
     const double start = now_s();
     double done = 0;
     int code = 0;
-    sm_progress_begin(&progress, options->progress, plan->seconds);
+    sm_progress_begin(&progress, sm_cases_progress(options), plan->seconds);
     for (size_t i = 0; i < plan->count && !interrupted && code != 2; i++) {
         const struct sm_case *c = plan->cases[i];
         if (options->budget > 0 && now_s() - start >= options->budget) {
             sm_progress_clear(&progress);
-            if (options->progress) fprintf(options->progress, "budget spent: %zu cases not run\n", plan->count - i);
+            if (sm_cases_progress(options))
+                fprintf(sm_cases_progress(options), "budget spent: %zu cases not run\n", plan->count - i);
             break;
         }
         char text[200];
@@ -261,11 +267,11 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
     struct stat written;
     const bool empty = stat(out, &written) || written.st_size == 0;
     if (empty && made) unlink(out);
-    if (options->progress && interrupted && empty)
-        fprintf(options->progress, "interrupted before the first result\n");
-    else if (options->progress && interrupted)
-        fprintf(options->progress, "interrupted; what was measured is in %s (go on with --resume %s)\n", results.out,
-                results.out);
+    if (sm_cases_progress(options) && interrupted && empty)
+        fprintf(sm_cases_progress(options), "interrupted before the first result\n");
+    else if (sm_cases_progress(options) && interrupted)
+        fprintf(sm_cases_progress(options), "interrupted; what was measured is in %s (go on with --resume %s)\n",
+                results.out, results.out);
     free(results.records);
     sm_case_plan_free(&plan);
     return code;

@@ -38,13 +38,14 @@ struct sm_case_options {
     const char *command;
     FILE *listing;  /* where --dry-run goes */
     FILE *progress; /* progress and notices; NULL: silent */
+    bool quiet;     /* progress is not wanted: what prints some asks sm_cases_progress */
 };
 enum sm_case_order { SM_CASE_ORDER_RANDOM, SM_CASE_ORDER_STATED };
 extern const char *const sm_case_orders[];
 
 #define SM_CASE_OPTIONS                                                                                                \
     {                                                                                                                  \
-        NULL, false, 0, NULL, SM_CASE_ORDER_RANDOM, 0, NULL, stdout, stderr                                            \
+        NULL, false, 0, NULL, SM_CASE_ORDER_RANDOM, 0, NULL, stdout, stderr, false                                     \
     }
 
 /* The rows of a table of options (arguments.h) that every command with cases shares. */
@@ -66,9 +67,13 @@ extern const char *const sm_case_orders[];
          "run what fits in 90s, 3m; spread over families"},                                                              \
         {"resume", 0, SM_ARGUMENT_STRING, &(o)->resume, NULL, "FILE", "leave out what FILE has finished, append to it"}, \
         {"order", 0, SM_ARGUMENT_CHOICE, &(o)->order, sm_case_orders, "HOW", "random (default) or stated"},              \
+        {"quiet", 0, SM_ARGUMENT_FLAG, &(o)->quiet, NULL, NULL, "no progress"},                                          \
     {                                                                                                                    \
         "seed", 0, SM_ARGUMENT_INTEGER, &(o)->seed, NULL, "N", "of the random order (default: drawn, and recorded)"      \
     }
+
+/* Where progress and notices go; NULL: nowhere. */
+FILE *sm_cases_progress(const struct sm_case_options *options);
 
 struct sm_cases;
 

@@ -47,8 +47,10 @@ int sm_report_draw(struct sm_report *report, const char *templates)
     if (!report->figures) return -1;
     report->figure_count = sm_figure_count;
     const int there = mkdtemp(folder) != NULL;
+    const int terminal = isatty(STDERR_FILENO);
     for (size_t i = 0; i < sm_figure_count; i++) {
         struct sm_report_figure *f = &report->figures[i];
+        if (terminal) fprintf(stderr, "\r\033[Kfigure %zu of %zu: %s", i + 1, sm_figure_count, sm_figures[i].name);
         f->figure = &sm_figures[i];
         f->drawing.table.columns = sm_figures[i].columns;
         f->has_data = !sm_figures[i].build(&report->settled, &f->drawing);
@@ -59,6 +61,7 @@ int sm_report_draw(struct sm_report *report, const char *templates)
         failed += !there || draw(f, folder, templates);
         if (there) sm_folder_clear(folder, sm_figures[i].name);
     }
+    if (terminal) fputs("\r\033[K", stderr);
     if (there) rmdir(folder);
     return no_memory ? -1 : failed;
 }

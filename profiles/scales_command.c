@@ -19,7 +19,7 @@ struct options {
     const char *text, *tokens, *out, *recipe, *synthetic_name;
     int64_t window, most, threads, token_seed;
     double momentum;
-    bool overwrite;
+    bool overwrite, quiet;
     enum sm_format synthetic_format;
 };
 
@@ -41,6 +41,7 @@ static enum sm_arguments_result parse(struct options *o, int argc, char **argv, 
          "of synthetic weights, and of their tokens where no file is given (default 1)"},
         {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
          "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},
+        {"quiet", 0, SM_ARGUMENT_FLAG, &o->quiet, NULL, NULL, "no progress"},
         SM_ARGUMENTS_END,
     };
     const struct sm_arguments spec = {
@@ -130,7 +131,7 @@ static int measure(struct sm_static_scales *s, const struct options *o, const st
     if (!bad) {
         if (count > (size_t)o->most) count = (size_t)o->most;
         shown.total = count;
-        sm_progress_begin(&shown.progress, stderr, (double)count * source->model->parameters / 2e10);
+        sm_progress_begin(&shown.progress, o->quiet ? NULL : stderr, (double)count * source->model->parameters / 2e10);
         bad = sm_scales_measure(&s->scales, source->model, o->recipe, &choice, tokens, count, &how, why, why_bytes);
         sm_progress_clear(&shown.progress);
     }

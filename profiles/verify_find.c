@@ -159,7 +159,7 @@ enum sm_case_outcome verify_case(void *context, const struct sm_case *c, struct 
         return SM_CASE_BROKEN;
     }
     snprintf(v->out, sizeof v->out, "%s", sm_cases_out(results));
-    sm_progress_begin(&v->progress, v->options.cases.progress, c->seconds);
+    sm_progress_begin(&v->progress, sm_cases_progress(&v->options.cases), c->seconds);
     v->progress.printed_s = v->progress.started_s; /* the list of cases has just said what is under way */
     f->against = v->against;
     f->fed = v->given ? "golden" : v->options.same_token ? "reference" : "tested";
