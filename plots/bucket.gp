@@ -7,7 +7,7 @@ stats data using (column("low_ns")):(column("high_ns")) nooutput
 lo = STATS_min_x; hi = STATS_max_y
 stats data using (column("rows")) nooutput
 set logscale x 2
-set xrange [STATS_min / 1.12:STATS_max * 1.12]
+set xrange [STATS_min / 1.12:STATS_max * 1.4] # room for the name of the last knee
 load "key.gp"
 set xlabel "rows in the bucket"
 set multiplot layout 1, 2 margins 0.10, 0.97, 0.145, panel_top spacing 0.10, 0.1

@@ -13,6 +13,7 @@ stats data using (is("ceiling") ? column("rate") : hi) nooutput
 hi = STATS_max
 stats data using (column("rows")) nooutput
 set style textbox opaque noborder fillcolor rgb "white" margins 0.3, 0.1
+least = STATS_min
 set logscale xy 2
 set xrange [STATS_min / 1.12:STATS_max * 1.12]
 set yrange [lo / 1.3:hi * 1.5]
@@ -27,8 +28,10 @@ do for [p = 0:panels - 1] {
             with lines dt 2 lw 1.5 lc rgb "#777777", \
         for [k = 1:several] data using (only(column("panel") == p && is("ceiling"), column("rows"))):(column("rate")):(strcol("limit")) \
             with labels boxed right offset 0, 0.6 font ",10" textcolor rgb "#555555", \
-        for [k = 1:several] data using (only(column("panel") == p && is("slope"), column("rows"))):(column("rate")):(strcol("limit")) \
+        for [k = 1:several] data using (only(column("panel") == p && is("slope") && column("rows") > least, column("rows"))):(column("rate")):(strcol("limit")) \
             with labels boxed right offset -1, 0.2 font ",10" textcolor rgb "#555555", \
+        for [k = 1:several] data using (only(column("panel") == p && is("slope") && column("rows") == least, column("rows"))):(column("rate")):(strcol("limit")) \
+            with labels boxed left offset 1, -0.3 font ",10" textcolor rgb "#555555", \
         for [s = 0:series - 1] data using (only(here(p, s) && is("measured"), column("rows"))):(column("rate")):(column("low")):(column("high")) \
             with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
         for [k = 1:linked] data using (only(column("panel") == p && is("measured"), column("rows"))):(column("rate")):(row(0)) \
