@@ -1,5 +1,6 @@
 /* slotmark bench: options in, cases out, the table at the end. */
 #include <errno.h>
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -206,14 +207,69 @@ static int open_out(struct options *o, char *why, size_t why_bytes)
     return 0;
 }
 
+/* What a run goes through. */
+struct run {
+    struct sm_timed_session session;
+    const struct sm_bench_cases *list;
+};
+
+/* The same family at the same shape with the same team, in another variant, still to be timed. Operands of cold cases
+ * are too many to hold those of several at once. */
+static bool goes_along(const struct sm_bench_case *a, const struct sm_bench_case *b)
+{
+    return b->planned && !b->done && !b->refused && !a->refused && !a->cold && !b->cold && a->family == b->family &&
+           a->threads == b->threads && !memcmp(&a->shape, &b->shape, sizeof a->shape);
+}
+
+/* c, and the variants that are timed in turns with it, as many as a quarter of the memory holds. */
+static size_t gather_turns(const struct run *run, struct sm_bench_case *c, struct sm_bench_case **members)
+{
+    const double memory = run->session.memory_bytes, each = c->refused ? 0 : (double)c->workload->footprint(&c->shape);
+    size_t count = 0;
+    members[count++] = c;
+    for (size_t i = 0; i < run->list->count && count < SM_TURNS_MOST; i++) {
+        struct sm_bench_case *other = run->list->at[i];
+        if (other == c || !goes_along(c, other)) continue;
+        if (!isnan(memory) && (double)(count + 1) * each > memory / 4) break;
+        members[count++] = other;
+    }
+    return count;
+}
+
 static enum sm_case_outcome run_one(void *context, const struct sm_case *c, struct sm_case_results *results, char *why,
                                     size_t why_bytes)
 {
-    struct sm_timed_session *session = context;
-    const struct sm_bench_case *one = c->payload;
+    struct run *run = context;
+    struct sm_timed_session *session = &run->session;
+    struct sm_bench_case *one = c->payload, *members[SM_TURNS_MOST];
+    struct sm_record *records[SM_TURNS_MOST];
+    if (one->done) return SM_CASE_DONE; /* along with another */
     if (!one->refused && session->null_ns[one->threads] <= 0 && sm_timed_null(session, one->threads, why, why_bytes))
         return SM_CASE_BROKEN;
-    return sm_timed_case(session, one, results, why, why_bytes);
+    const size_t count = gather_turns(run, one, members);
+    if (count == 1) return sm_timed_case(session, one, results, why, why_bytes);
+    const int outcome =
+        sm_timed_turns(session, (const struct sm_bench_case *const *)members, count, records, why, why_bytes);
+    if (outcome) return outcome > 0 ? SM_CASE_DROPPED : SM_CASE_BROKEN;
+    bool wrong = false;
+    for (size_t i = 0; i < count; i++) {
+        const char *status = json_string_value(json_object_get(sm_record_json(records[i]), "status"));
+        wrong |= status && !strcmp(status, "error");
+        members[i]->done = true;
+        sm_case_result(results, records[i]);
+    }
+    return wrong ? SM_CASE_WRONG : SM_CASE_DONE;
+}
+
+/* Which cases are left to run after --resume and --budget: variants are timed in turns with those alone. */
+static int mark_planned(const struct sm_cases *cases, const struct sm_case_options *options, char *why,
+                        size_t why_bytes)
+{
+    struct sm_case_plan plan;
+    if (sm_cases_plan(cases, options, &plan, why, why_bytes)) return -1;
+    for (size_t i = 0; i < plan.count; i++) ((struct sm_bench_case *)plan.cases[i]->payload)->planned = true;
+    sm_case_plan_free(&plan);
+    return 0;
 }
 
 /* The last record of each case: a resumed file may hold an earlier try, or results of another build. */
@@ -245,38 +301,40 @@ static void show(const struct options *o, const struct sm_timed_session *session
     json_decref(records);
 }
 
-static int run_cases(struct options *o, struct sm_cases *cases, char *why, size_t why_bytes)
+static int run_cases(struct options *o, const struct sm_bench_cases *list, struct sm_cases *cases, char *why,
+                     size_t why_bytes)
 {
     if (o->count) return sm_count_cases(cases, &o->cases, (enum sm_bench_format)o->format, why, why_bytes);
     if (o->cases.dry_run) return sm_cases_run(cases, &o->cases, run_one, NULL, why, why_bytes);
-    struct sm_timed_session session;
+    struct run run = {.list = list};
+    struct sm_timed_session *session = &run.session;
     char cleared[600], seed[64];
-    sm_timed_session_init(&session);
-    session.options.min_time = o->min_time;
-    session.options.warm_up = o->flags.warm_up > 0 ? o->flags.warm_up : o->min_time / 2;
-    session.options.repetitions = (size_t)o->repetitions;
-    if (sm_timed_session_count(&session, &o->counters, why, why_bytes)) return 2;
-    if (open_out(o, why, why_bytes)) {
-        sm_timed_session_end(&session);
+    sm_timed_session_init(session);
+    session->options.min_time = o->min_time;
+    session->options.warm_up = o->flags.warm_up > 0 ? o->flags.warm_up : o->min_time / 2;
+    session->options.repetitions = (size_t)o->repetitions;
+    if (sm_timed_session_count(session, &o->counters, why, why_bytes)) return 2;
+    if (open_out(o, why, why_bytes) || mark_planned(cases, &o->cases, why, why_bytes)) {
+        sm_timed_session_end(session);
         return 2;
     }
     snprintf(seed, sizeof seed, "sm_seed=%lld", (long long)o->seed);
     snprintf(cleared, sizeof cleared, "sm_cleared_environment=%s", o->cleared);
     const char *context[18] = {seed, cleared};
     for (size_t i = 0; i < o->flags.context_count; i++) context[2 + i] = o->flags.context[i];
-    session.gbench = sm_gbench_open(&(struct sm_gbench_options){.json_path = o->json,
-                                                                .context = context,
-                                                                .context_count = 2 + o->flags.context_count},
-                                    why, why_bytes);
-    session.rates = sm_rates_create();
+    session->gbench = sm_gbench_open(&(struct sm_gbench_options){.json_path = o->json,
+                                                                 .context = context,
+                                                                 .context_count = 2 + o->flags.context_count},
+                                     why, why_bytes);
+    session->rates = sm_rates_create();
     int code = 2;
-    if (session.gbench && session.rates) {
-        code = sm_cases_run(cases, &o->cases, run_one, &session, why, why_bytes);
-        if (sm_gbench_close(session.gbench, cleared, sizeof cleared)) complain(cleared);
-        if (code != 2) show(o, &session);
+    if (session->gbench && session->rates) {
+        code = sm_cases_run(cases, &o->cases, run_one, &run, why, why_bytes);
+        if (sm_gbench_close(session->gbench, cleared, sizeof cleared)) complain(cleared);
+        if (code != 2) show(o, session);
     }
-    sm_rates_destroy(session.rates);
-    sm_timed_session_end(&session);
+    sm_rates_destroy(session->rates);
+    sm_timed_session_end(session);
     return code;
 }
 
@@ -332,7 +390,7 @@ int bench_main(int argc, char **argv)
         complain(why);
         goto out;
     }
-    code = run_cases(o, cases, why, sizeof why);
+    code = run_cases(o, &list, cases, why, sizeof why);
     if (code == 2) complain(why);
 out:
     sm_bench_cases_free(&list);

@@ -33,6 +33,7 @@ struct sm_bench_case {
     size_t threads;
     bool cold;
     uint64_t seed;
+    bool planned, done;         /* it is to be run; its record is written */
     const char *refused;        /* NULL, or why the combination has no meaning or cannot run here */
     char id[SM_BENCH_ID_BYTES]; /* family/variant/axis=value,.../t<threads>/hot */
 };

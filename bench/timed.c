@@ -1,162 +1,12 @@
 #include "timed.h"
 
 #include <math.h>
-#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "counter_team.h"
-#include "instances.h"
-#include "machine.h"
 #include "stats.h"
-#include "witness.h"
-
-#define SAMPLES_MOST 1000
-#define TRIALS_MOST 256 /* calls of the body before the first sample: warm-up, and the search for a count */
-
-/* One case on its way through Google Benchmark. */
-struct timing {
-    const struct sm_bench_case *c;
-    const struct sm_instances *set;
-    struct sm_pin pin;
-    bool pinned;
-    size_t next;                    /* instance of the next call */
-    struct sm_witnesses *witnesses; /* of every call of the body, the last ones being the samples; may be NULL */
-    double ns[SAMPLES_MOST];        /* per call */
-    double calls[SAMPLES_MOST];
-    size_t samples;
-    char error[256];
-};
-
-/* The share of one thread in n calls, each ended by the team's barrier. */
-static size_t run_calls(const struct timing *t, size_t n, size_t at)
-{
-    const struct sm_bench_case *c = t->c;
-    sm_kernel_fn *const fn = c->variant->fn;
-    const void *const *args = t->set->args;
-    const size_t instances = t->set->count;
-    const struct sm_part part = c->family->split(&c->shape, c->threads, (size_t)omp_get_thread_num());
-    if (c->threads == 1) {
-        for (size_t i = 0; i < n; i++) {
-            fn(args[at], part);
-            if (++at == instances) at = 0;
-        }
-        return at;
-    }
-    for (size_t i = 0; i < n; i++) {
-        fn(args[at], part);
-        if (++at == instances) at = 0;
-#pragma omp barrier
-    }
-    return at;
-}
-
-static void body(struct sm_gbench_state *state, void *user)
-{
-    struct timing *t = user;
-    const struct sm_bench_case *c = t->c;
-    const uint64_t start = sm_clock_ns();
-    if (t->witnesses) sm_witnesses_sample_begin(t->witnesses);
-    size_t n = 0, next = t->next;
-    int short_of_threads = 0;
-#pragma omp parallel num_threads((int)c->threads)
-    {
-        if ((size_t)omp_get_num_threads() != c->threads) {
-#pragma omp single
-            short_of_threads = 1;
-        } else {
-            char unsaid[128]; /* a thread that cannot be pinned runs all the same */
-            if (t->pinned) sm_pin_self(&t->pin, omp_get_thread_num(), unsaid, sizeof unsaid);
-#pragma omp master
-            n = sm_gbench_begin(state);
-#pragma omp barrier
-            const size_t at = run_calls(t, n, t->next);
-#pragma omp master
-            {
-                sm_gbench_end(state);
-                next = at;
-            }
-        }
-    }
-    t->next = next;
-    if (t->witnesses) sm_witnesses_sample_end(t->witnesses, (double)(sm_clock_ns() - start));
-    if (short_of_threads) sm_gbench_skip(state, "OpenMP gave fewer threads than asked for");
-    /* none at 0: the library would print a NaN for their variation, which is no JSON */
-    const double ops = c->workload->ops(&c->shape), bytes = c->workload->bytes(&c->shape);
-    if (ops > 0) sm_gbench_counter(state, "ops", ops, SM_GBENCH_RATE | SM_GBENCH_EACH_ITERATION);
-    if (bytes > 0) sm_gbench_counter(state, "bytes", bytes, SM_GBENCH_RATE | SM_GBENCH_EACH_ITERATION);
-}
-
-static void on_sample(void *user, const struct sm_gbench_sample *s)
-{
-    struct timing *t = user;
-    if (s->error || !s->iterations) {
-        snprintf(t->error, sizeof t->error, "%s", s->error ? s->error : "a repetition had no iterations");
-    } else if (t->samples < SAMPLES_MOST) {
-        t->ns[t->samples] = 1e9 * s->seconds / (double)s->iterations;
-        t->calls[t->samples++] = (double)s->iterations;
-    }
-}
-
-static int run_timed(struct sm_timed_session *session, struct timing *t, const char *name, char *why, size_t why_bytes)
-{
-    const size_t wanted = session->options.repetitions;
-    char reason[256];
-    t->pinned = !sm_pin_plan(&t->pin, (int)t->c->threads, reason, sizeof reason);
-    const struct sm_gbench_benchmark b = {.name = name,
-                                          .body = body,
-                                          .user = t,
-                                          .time = SM_GBENCH_TIME_REAL,
-                                          .min_time = session->options.min_time,
-                                          .warm_up = session->options.warm_up,
-                                          .repetitions = wanted < SAMPLES_MOST ? wanted : SAMPLES_MOST};
-    const struct sm_gbench_reporter reporter = {t, on_sample};
-    if (sm_gbench_run(session->gbench, &b, &reporter, why, why_bytes)) return -1;
-    if (!*t->error) return 0;
-    snprintf(why, why_bytes, "%s", t->error);
-    return -1;
-}
-
-/* The same calls again under one pass of a group: each worker opens its own counters. -1: fewer threads. */
-static int count_pass(const struct timing *t, struct sm_counter_team *team, size_t pass, size_t calls)
-{
-    int short_of_threads = 0;
-#pragma omp parallel num_threads((int)t->c->threads)
-    {
-        const size_t thread = (size_t)omp_get_thread_num();
-        if ((size_t)omp_get_num_threads() != t->c->threads) {
-#pragma omp atomic write
-            short_of_threads = 1;
-        } else {
-            char unsaid[128];
-            if (t->pinned) sm_pin_self(&t->pin, (int)thread, unsaid, sizeof unsaid);
-            sm_counter_team_open(team, pass, thread);
-#pragma omp barrier
-            sm_counter_team_begin(team, thread);
-            run_calls(t, calls, 0);
-            sm_counter_team_end(team, thread, 0, (double)calls);
-        }
-    }
-    return short_of_threads ? -1 : 0;
-}
-
-static int count_calls(const struct sm_timed_session *session, const struct timing *t, struct sm_record *r)
-{
-    const size_t calls = t->samples && t->calls[t->samples - 1] >= 1 ? (size_t)t->calls[t->samples - 1] : 1;
-    const struct sm_counter_work work = {.tokens = NAN, .ops = t->c->workload->ops(&t->c->shape)};
-    int failed = 0;
-    for (size_t i = 0; i < session->counter_count && !failed; i++) {
-        struct sm_counter_team *team = sm_counter_team_create(session->counters[i], t->c->threads, 1);
-        failed = team ? 0 : -1;
-        for (size_t pass = 0; !failed && pass < sm_counters_passes(session->counters[i]); pass++)
-            failed = count_pass(t, team, pass, calls);
-        if (!failed) sm_counter_team_record(team, 0, &work, r);
-        sm_counter_team_destroy(team);
-    }
-    return failed;
-}
+#include "timing.h"
 
 static void null_kernel(const void *args, struct sm_part part)
 {
@@ -176,12 +26,6 @@ static double null_work(const struct sm_shape *shape)
     return 0;
 }
 
-static double median_of(const struct timing *t)
-{
-    struct sm_summary summary;
-    return sm_summarise(t->ns, t->samples, &summary) ? NAN : summary.median;
-}
-
 int sm_timed_null(struct sm_timed_session *session, size_t threads, char *why, size_t why_bytes)
 {
     static const struct sm_variant variant = {.name = "null", .fn = null_kernel};
@@ -190,7 +34,7 @@ int sm_timed_null(struct sm_timed_session *session, size_t threads, char *why, s
     const struct sm_bench_case c = {.family = &family, .workload = &workload, .variant = &variant, .threads = threads};
     const void *args[] = {&c};
     const struct sm_instances set = {.c = &c, .args = args, .count = 1};
-    struct timing *t = calloc(1, sizeof *t);
+    struct sm_timing *t = calloc(1, sizeof *t);
     char name[64];
     int result = -1;
     if (!t) {
@@ -200,7 +44,7 @@ int sm_timed_null(struct sm_timed_session *session, size_t threads, char *why, s
     t->c = &c;
     t->set = &set;
     snprintf(name, sizeof name, "null/t%zu", threads);
-    if (!run_timed(session, t, name, why, why_bytes)) {
+    if (!sm_timing_run(session, t, name, why, why_bytes)) {
         struct sm_summary summary; /* the least: what the harness costs when nobody disturbs it */
         if (!sm_summarise(t->ns, t->samples, &summary)) session->null_ns[threads] = summary.least;
         result = 0;
@@ -285,7 +129,7 @@ static int check(const struct sm_instances *set, const char *when, double *error
     return -1;
 }
 
-static void put_witnesses(struct sm_record *r, const struct timing *t, double harness_ns)
+static void put_witnesses(struct sm_record *r, const struct sm_timing *t, double harness_ns)
 {
     sm_witnesses_keep_last(t->witnesses, t->samples);
     json_t *witnesses = sm_witnesses_json(t->witnesses);
@@ -294,7 +138,7 @@ static void put_witnesses(struct sm_record *r, const struct timing *t, double ha
     sm_record_set_json(r, "witnesses", witnesses);
 }
 
-static void put_samples(struct sm_record *r, const struct timing *t)
+static void put_samples(struct sm_record *r, const struct sm_timing *t)
 {
     json_t *calls = json_array();
     for (size_t i = 0; i < t->samples; i++) json_array_append_new(calls, json_integer((json_int_t)t->calls[i]));
@@ -302,77 +146,158 @@ static void put_samples(struct sm_record *r, const struct timing *t)
     sm_record_set_json(r, "iterations", calls);
 }
 
-/* Fills r. 0; -1: r is an error for the reason in why. */
-static int measure(struct sm_timed_session *session, const struct sm_bench_case *c, struct sm_instances *set,
-                   struct timing *t, struct sm_record *r, char *why, size_t why_bytes)
+/* A case between its creation and its record. */
+struct work {
+    const struct sm_bench_case *c;
+    struct sm_record *record;
+    struct sm_timing *timing;
+    struct sm_instances set;
+    bool fails; /* the record says why */
+    char reason[320];
+};
+
+static int fail(struct work *w, const char *reason)
+{
+    if (reason != w->reason) snprintf(w->reason, sizeof w->reason, "%s", reason);
+    w->fails = true;
+    sm_record_fail(w->record, "error", w->reason);
+    return -1;
+}
+
+/* Before timing: the answer is right, and the outputs are poisoned anew with one untimed call on each, so that what is
+ * judged afterwards was written by the team. */
+static int prove(struct work *w)
 {
     double error = NAN;
-    if (sm_instances_prepare(set) || sm_instances_run(set, set->count)) {
-        snprintf(why, why_bytes, "no memory or threads to check its answer");
-        return -1;
-    }
-    const int wrong = check(set, "before", &error, why, why_bytes);
-    sm_record_set_number(r, "error", error);
-    if (wrong) return -1;
-    /* poisoned anew, and one untimed call on each, so that what is judged afterwards was written by the team */
-    if (sm_instances_prepare(set) || sm_instances_run(set, set->count)) {
-        snprintf(why, why_bytes, "no memory or threads to time it");
-        return -1;
-    }
-    sm_witnesses_begin(t->witnesses);
-    if (run_timed(session, t, c->id, why, why_bytes)) return -1;
+    if (sm_instances_prepare(&w->set) || sm_instances_run(&w->set, w->set.count))
+        return fail(w, "no memory or threads to check its answer");
+    const int wrong = check(&w->set, "before", &error, w->reason, sizeof w->reason);
+    sm_record_set_number(w->record, "error", error);
+    if (wrong) return fail(w, w->reason);
+    if (sm_instances_prepare(&w->set) || sm_instances_run(&w->set, w->set.count))
+        return fail(w, "no memory or threads to time it");
+    return 0;
+}
+
+/* After timing: the answer is still right, and the rate is possible. */
+static int judge(struct sm_timed_session *session, struct work *w)
+{
+    double error = NAN;
+    const struct sm_timing *t = w->timing;
     sm_witnesses_end(t->witnesses);
-    const int wrong_after = check(set, "after", &error, why, why_bytes);
-    sm_record_set_number(r, "error_after", error);
-    if (wrong_after) return -1;
-    if (count_calls(session, t, r)) {
-        snprintf(why, why_bytes, "no memory or threads to count its calls");
+    const int wrong = check(&w->set, "after", &error, w->reason, sizeof w->reason);
+    sm_record_set_number(w->record, "error_after", error);
+    if (wrong) return fail(w, w->reason);
+    if (sm_timing_count(session, t, w->record)) return fail(w, "no memory or threads to count its calls");
+    put_samples(w->record, t);
+    put_witnesses(w->record, t, session->null_ns[w->c->threads]);
+    if (!session->rates) return 0;
+    const double touched = (double)w->set.count * w->c->workload->bytes(&w->c->shape);
+    const struct sm_share share = sm_rates_judge(session->rates, w->c, touched, sm_timing_median(t),
+                                                 sm_witnesses_core_hz(t->witnesses), w->record);
+    if (!share.impossible) return 0;
+    snprintf(w->reason, sizeof w->reason, "impossible: %.0f %% of %s", 100 * share.value,
+             json_string_value(json_object_get(sm_record_json(w->record), "binding_ceiling")));
+    return fail(w, w->reason);
+}
+
+static void let_go(struct work *w)
+{
+    sm_instances_destroy(&w->set);
+    if (w->timing) sm_witnesses_destroy(w->timing->witnesses);
+    free(w->timing);
+    w->timing = NULL;
+}
+
+/* Operands, proved; witnesses begun. -1: no memory for a record at all. */
+static int take_up(struct sm_timed_session *session, const struct sm_bench_case *c, struct work *w, char *why,
+                   size_t why_bytes)
+{
+    *w = (struct work){.c = c, .record = sm_record_create("bench", c->id), .timing = calloc(1, sizeof *w->timing)};
+    if (w->timing)
+        w->timing->witnesses = sm_witnesses_create(session->options.repetitions + SM_TRIALS_MOST,
+                                                   c->threads == 1 ? SM_WITNESS_THREAD : SM_WITNESS_PROCESS);
+    if (!w->record || !w->timing || !w->timing->witnesses) {
+        snprintf(why, why_bytes, "%s: no memory", c->id);
+        sm_record_destroy(w->record);
+        let_go(w);
         return -1;
     }
-    put_samples(r, t);
-    put_witnesses(r, t, session->null_ns[c->threads]);
-    if (!session->rates) return 0;
-    const double touched = (double)set->count * c->workload->bytes(&c->shape);
-    const struct sm_share share =
-        sm_rates_judge(session->rates, c, touched, median_of(t), sm_witnesses_core_hz(t->witnesses), r);
-    if (!share.impossible) return 0;
-    snprintf(why, why_bytes, "impossible: %.0f %% of %s", 100 * share.value,
-             json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")));
-    return -1;
+    sm_timed_describe(w->record, c);
+    sm_record_set_string(w->record, "unit", "ns");
+    w->timing->c = c;
+    w->timing->set = &w->set;
+    if (c->refused || sm_instances_create(&w->set, c, session->l2_bytes, session->l3_bytes, session->memory_bytes,
+                                          w->reason, sizeof w->reason)) {
+        w->fails = true;
+        sm_record_fail(w->record, "skipped", c->refused ? c->refused : w->reason);
+    } else if (!prove(w)) {
+        sm_witnesses_begin(w->timing->witnesses);
+    }
+    return 0;
 }
 
 struct sm_record *sm_timed_record(struct sm_timed_session *session, const struct sm_bench_case *c, char *why,
                                   size_t why_bytes)
 {
-    struct sm_record *r = sm_record_create("bench", c->id);
-    struct timing *t = calloc(1, sizeof *t);
-    struct sm_instances set = {0};
-    if (t)
-        t->witnesses = sm_witnesses_create(session->options.repetitions + TRIALS_MOST,
-                                           c->threads == 1 ? SM_WITNESS_THREAD : SM_WITNESS_PROCESS);
-    if (!r || !t || !t->witnesses) {
-        snprintf(why, why_bytes, "%s: no memory", c->id);
-        sm_record_destroy(r);
-        free(t);
-        return NULL;
+    struct work w;
+    if (take_up(session, c, &w, why, why_bytes)) return NULL;
+    if (!w.fails && sm_timing_run(session, w.timing, c->id, w.reason, sizeof w.reason)) fail(&w, w.reason);
+    if (!w.fails) judge(session, &w);
+    let_go(&w);
+    return w.record;
+}
+
+/* A round: a sample of each, in an order of its own. */
+static void take_turns(struct sm_timed_session *session, struct work *works, const size_t *calls, size_t count,
+                       uint64_t *random)
+{
+    size_t order[SM_TURNS_MOST];
+    for (size_t i = 0; i < count; i++) {
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        const size_t j = (size_t)(*random >> 33) % (i + 1);
+        order[i] = order[j];
+        order[j] = i;
     }
-    char reason[320];
-    sm_timed_describe(r, c);
-    sm_record_set_string(r, "unit", "ns");
-    if (c->refused) {
-        sm_record_fail(r, "skipped", c->refused);
-    } else if (sm_instances_create(&set, c, session->l2_bytes, session->l3_bytes, session->memory_bytes, reason,
-                                   sizeof reason)) {
-        sm_record_fail(r, "skipped", reason);
-    } else {
-        t->c = c;
-        t->set = &set;
-        if (measure(session, c, &set, t, r, reason, sizeof reason)) sm_record_fail(r, "error", reason);
+    for (size_t i = 0; i < count; i++) {
+        struct work *w = &works[order[i]];
+        if (!w->fails && sm_timing_turn(session, w->timing, w->c->id, calls[order[i]], w->reason, sizeof w->reason))
+            fail(w, w->reason);
     }
-    sm_instances_destroy(&set);
-    sm_witnesses_destroy(t->witnesses);
-    free(t);
-    return r;
+}
+
+int sm_timed_turns(struct sm_timed_session *session, const struct sm_bench_case *const *cases, size_t count,
+                   struct sm_record **records, char *why, size_t why_bytes)
+{
+    struct work *works = calloc(count, sizeof *works);
+    size_t calls[SM_TURNS_MOST] = {0}, made = 0;
+    uint64_t random = cases[0]->seed;
+    int result = works ? 0 : -1;
+    if (!works) snprintf(why, why_bytes, "no memory for %zu cases", count);
+    while (!result && made < count) {
+        struct work *w = &works[made];
+        result = take_up(session, cases[made], w, why, why_bytes);
+        if (result) break;
+        w->timing->in_turns = true;
+        sm_timing_place(w->timing);
+        if (!w->fails && !(calls[made] = sm_timing_calls(session, w->timing)))
+            fail(w, "OpenMP gave fewer threads than asked for");
+        made++;
+    }
+    for (size_t i = 0; i < session->options.repetitions && !result; i++) {
+        if (sm_cases_interrupted()) result = 1;
+        if (!result) take_turns(session, works, calls, count, &random);
+    }
+    for (size_t i = 0; i < made; i++) {
+        struct work *w = &works[i];
+        if (!result && !w->fails) judge(session, w);
+        sm_record_put_json(w->record, "order", "in_turns_with", json_integer((json_int_t)count - 1));
+        let_go(w);
+        if (result) sm_record_destroy(w->record);
+        records[i] = result ? NULL : w->record;
+    }
+    free(works);
+    return result;
 }
 
 enum sm_case_outcome sm_timed_case(struct sm_timed_session *session, const struct sm_bench_case *c,

@@ -2,7 +2,9 @@
  *
  * The answer is checked in this process at this shape before and after timing, by the same OpenMP team that is
  * timed; a wrong answer or damage gives an error record without samples. Google Benchmark drives the loop. A call
- * of a team ends with a barrier inside the timed region; its threads exist before the clock starts. */
+ * of a team ends with a barrier inside the timed region; its threads exist before the clock starts.
+ *
+ * Variants of one family at one shape are timed in turns (sm_timed_turns), because they will be compared. */
 #ifndef SM_TIMED_H
 #define SM_TIMED_H
 
@@ -48,6 +50,13 @@ enum sm_case_outcome sm_timed_case(struct sm_timed_session *session, const struc
 /* The record alone, for tests: the caller destroys it. NULL: why. */
 struct sm_record *sm_timed_record(struct sm_timed_session *session, const struct sm_bench_case *c, char *why,
                                   size_t why_bytes);
+
+/* Cases whose samples are taken in turns, a sample of each in random order, then the next: what happens to the machine
+ * meanwhile happens to all of them, and samples of the same place in their lists belong together. records: [count], one
+ * for each, the caller's. 0; 1: interrupted, no records; -1: why. */
+#define SM_TURNS_MOST 64
+int sm_timed_turns(struct sm_timed_session *session, const struct sm_bench_case *const *cases, size_t count,
+                   struct sm_record **records, char *why, size_t why_bytes);
 
 /* What the record of a case says of it before anything has run: names, shape, team, operations and bytes. */
 void sm_timed_describe(struct sm_record *record, const struct sm_bench_case *c);

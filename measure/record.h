@@ -9,7 +9,8 @@
  *   case              what was measured: family/variant/shape/t<threads>/<cache state>; the join key
  *   status, why       "ok"; "error" or "skipped" with a sentence
  *   started           UTC, "2026-01-31T12:00:00Z"; command: the command line
- *   order             {"order":"stated"|"random","seed":7,"position":3} of the case in its run
+ *   order             {"order":"stated"|"random","seed":7,"position":3} of the case in its run; "in_turns_with": how
+ *                     many others' samples were taken in turns with its own
  *   family group variant layout isa    which implementation ran
  *   shape             {"rows":1,...}, the family's axes
  *   threads           in the team; cache_state "hot" or "cold"
