@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -377,6 +378,36 @@ static void this_machine_without_a_pmu_has_no_counters(void **state)
     sm_counters_destroy(counters);
 }
 
+/* Without privileges the kernel's own counters come from wherever they are still right. */
+static void software_counters_count_with_and_without_privileges(void **state)
+{
+    (void)state;
+    for (int drop = 0; drop <= (geteuid() == 0); drop++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct sm_counter_group software;
+            char why[512];
+            int wrong =
+                sm_counter_group_load(SM_SOURCE_DIR "/profiles/counters/software.group", &software, why, sizeof why);
+            if (drop) wrong |= setgid(65534) || setuid(65534) || prctl(PR_SET_DUMPABLE, 1); /* may read its own /proc */
+            struct sm_counters *counters = wrong ? NULL : sm_counters_create(&software, 0);
+            for (size_t i = 0; counters && i < sm_counters_count(counters); i++) {
+                const struct sm_counter *c = sm_counters_at(counters, i);
+                const bool faults = !strcmp(c->name, "page_faults"), switches = !strcmp(c->name, "context_switches");
+                if (sm_counter_counts(c) || !(faults || switches)) continue; /* one CPU allows no migration */
+                fprintf(stderr, "%s privileges: %s is %s (%s)\n", drop ? "without" : "with", c->name,
+                        sm_counter_state_name(c->state), c->why);
+                wrong = 1;
+            }
+            _exit(wrong || !counters);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 static void write_fact(const char *folder, const char *file, const char *text)
 {
     char path[512];
@@ -457,6 +488,7 @@ int main(void)
         cmocka_unit_test_setup(what_does_not_fit_takes_another_pass, reset),
         cmocka_unit_test_setup(a_share_is_published, reset),
         cmocka_unit_test_setup(this_machine_without_a_pmu_has_no_counters, reset),
+        cmocka_unit_test_setup(software_counters_count_with_and_without_privileges, reset),
         cmocka_unit_test_setup(units_of_the_machine_are_found_and_added, reset),
         cmocka_unit_test_setup(groups_load_and_bad_ones_get_a_sentence, reset),
     };
