@@ -134,6 +134,9 @@ static void put_witnesses(struct sm_record *r, const struct sm_timing *t, double
     sm_witnesses_keep_last(t->witnesses, t->samples);
     json_t *witnesses = sm_witnesses_json(t->witnesses);
     json_object_set_new(witnesses, "harness_ns", harness_ns > 0 ? json_real(harness_ns) : json_null());
+    const bool pinned = t->pinned && !t->astray;
+    json_object_set_new(witnesses, "cpus", pinned ? sm_pin_json(&t->pin) : json_null());
+    if (!pinned) json_array_append_new(json_object_get(witnesses, "flags"), json_string("unpinned"));
     if (t->set->cold_flag) json_array_append_new(json_object_get(witnesses, "flags"), json_string(t->set->cold_flag));
     sm_record_set_json(r, "witnesses", witnesses);
 }

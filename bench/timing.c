@@ -39,7 +39,7 @@ static void body(struct sm_gbench_state *state, void *user)
     const uint64_t start = sm_clock_ns();
     if (t->witnesses) sm_witnesses_sample_begin(t->witnesses);
     size_t n = 0, next = t->next;
-    int short_of_threads = 0;
+    int short_of_threads = 0, astray = 0;
 #pragma omp parallel num_threads((int)c->threads)
     {
         if ((size_t)omp_get_num_threads() != c->threads) {
@@ -47,7 +47,10 @@ static void body(struct sm_gbench_state *state, void *user)
             short_of_threads = 1;
         } else {
             char unsaid[128]; /* a thread that cannot be pinned runs all the same */
-            if (t->pinned) sm_pin_self(&t->pin, omp_get_thread_num(), unsaid, sizeof unsaid);
+            if (t->pinned && sm_pin_self(&t->pin, omp_get_thread_num(), unsaid, sizeof unsaid)) {
+#pragma omp atomic write
+                astray = 1;
+            }
             if (t->in_turns) {
                 run_calls(t, 1, t->next);
 #pragma omp barrier
@@ -64,6 +67,7 @@ static void body(struct sm_gbench_state *state, void *user)
         }
     }
     t->next = next;
+    t->astray |= astray;
     if (t->witnesses) sm_witnesses_sample_end(t->witnesses, (double)(sm_clock_ns() - start));
     if (short_of_threads) sm_gbench_skip(state, "OpenMP gave fewer threads than asked for");
     /* none at 0: the library would print a NaN for their variation, which is no JSON */

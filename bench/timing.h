@@ -16,7 +16,7 @@ struct sm_timing {
     const struct sm_instances *set;
     struct sm_witnesses *witnesses; /* of every call of the body, the last ones being the samples; may be NULL */
     struct sm_pin pin;
-    bool pinned;
+    bool pinned, astray;        /* a place is planned for each thread; one did not get it */
     bool in_turns;              /* another case had the caches before each sample */
     size_t next;                /* instance of the next call */
     double ns[SM_SAMPLES_MOST]; /* per call */

@@ -93,8 +93,12 @@ static void print_machine(const struct sm_doctor *d, bool markdown, FILE *out)
     snprintf(text, sizeof text, "L1d %s, L2 %s, L3 %s shared by %d threads", size_text(m->l1d_bytes, size[0], 32),
              size_text(m->l2_bytes, size[1], 32), size_text(m->l3_bytes, size[2], 32), m->l3_threads);
     add(&table, "caches (kernel)", text);
-    snprintf(text, sizeof text, "%s, huge pages: %s", size_text(m->memory_bytes, size[3], 32),
+    const json_int_t nodes = json_integer_value(json_object_get(d->machine, "numa_nodes"));
+    snprintf(text, sizeof text, "%s, huge pages: %s, NUMA: ", size_text(m->memory_bytes, size[3], 32),
              known(d->machine, "huge_pages"));
+    const size_t used = strlen(text);
+    snprintf(text + used, sizeof text - used, nodes > 0 ? "%lld node%s" : "not visible here", (long long)nodes,
+             nodes == 1 ? "" : "s");
     add(&table, "memory", text);
     add_clocks(&table, d);
     snprintf(text, sizeof text, "slotmark %s%s, %s %s", b->version, b->dirty == 1 ? " with local changes" : "",

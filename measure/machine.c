@@ -2,6 +2,7 @@
 
 #include <hwloc.h>
 #include <math.h>
+#include <omp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -213,4 +214,33 @@ int sm_unpin_self(char *why, size_t why_bytes)
     if (facts.topology && !hwloc_set_cpubind(facts.topology, facts.allowed, HWLOC_CPUBIND_THREAD)) return 0;
     snprintf(why, why_bytes, "cannot unpin a thread");
     return -1;
+}
+
+int sm_pin_team(struct sm_pin *pin, int workers, char *why, size_t why_bytes)
+{
+    int astray = 0;
+    if (sm_pin_plan(pin, workers, why, why_bytes)) return -1;
+#pragma omp parallel num_threads(workers) reduction(+ : astray)
+    {
+        char text[128];
+        astray += sm_pin_self(pin, omp_get_thread_num(), text, sizeof text) != 0;
+    }
+    if (astray) snprintf(why, why_bytes, "%d of %d threads are not where they should be", astray, workers);
+    return astray ? -1 : 0;
+}
+
+void sm_unpin_team(int workers)
+{
+#pragma omp parallel num_threads(workers)
+    {
+        char unsaid[128];
+        sm_unpin_self(unsaid, sizeof unsaid);
+    }
+}
+
+json_t *sm_pin_json(const struct sm_pin *pin)
+{
+    json_t *cpus = json_array();
+    for (int i = 0; i < pin->count; i++) json_array_append_new(cpus, json_integer(pin->cpu[i]));
+    return cpus;
 }

@@ -44,6 +44,14 @@ int sm_pin_plan(struct sm_pin *pin, int workers, char *why, size_t why_bytes);
  * that it holds. -1 with a sentence. */
 int sm_pin_self(const struct sm_pin *pin, int worker, char *why, size_t why_bytes);
 
+/* The same for a whole team of OpenMP threads, which keep their places for the parallel regions that follow. -1 with a
+ * sentence: one is not where it should be; they run all the same. */
+int sm_pin_team(struct sm_pin *pin, int workers, char *why, size_t why_bytes);
+void sm_unpin_team(int workers);
+
+/* The CPUs of a team for a record, a new reference. */
+json_t *sm_pin_json(const struct sm_pin *pin);
+
 /* Lets the calling thread run wherever the process could when sm_machine was first called. */
 int sm_unpin_self(char *why, size_t why_bytes);
 

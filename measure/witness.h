@@ -16,6 +16,7 @@
  *   clock_drift   the core clock changed by more than 2 %, within a sample or over the series
  *   stolen        the hypervisor took time away
  *   busy_machine  the load average was above the number of CPUs
+ *   unpinned      its threads were not held in their places, or one was not found there (the caller's to raise)
  *   short_sample  a sample was shorter than 1000 x the cost of reading the clock */
 #ifndef SM_WITNESS_H
 #define SM_WITNESS_H

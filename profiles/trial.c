@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "machine.h"
 #include "memory_peak.h"
 #include "trial_record.h"
 #include "witness.h"
@@ -114,9 +115,18 @@ static int one_run(struct sm_session *s, struct sm_trial *t, size_t gen, struct 
     return 0;
 }
 
+/* Where the team was held, or that it was not. */
+static json_t *witnesses_of(const struct series *series, const struct sm_pin *pin)
+{
+    json_t *w = sm_witnesses_json(series->witnesses);
+    json_object_set_new(w, "cpus", pin ? sm_pin_json(pin) : json_null());
+    if (!pin) json_array_append_new(json_object_get(w, "flags"), json_string("unpinned"));
+    return w;
+}
+
 static struct sm_record *result(const struct sm_trial *t, const struct sm_source *source, const struct sm_session *s,
                                 const struct sm_weights *weights, const char *case_id, enum sm_phase phase,
-                                const struct series *series)
+                                const struct series *series, const struct sm_pin *pin)
 {
     char id[512];
     snprintf(id, sizeof id, "%s/%s", case_id, sm_phase_name(phase));
@@ -133,7 +143,7 @@ static struct sm_record *result(const struct sm_trial *t, const struct sm_source
     sm_record_set_numbers(record, "samples", series->ns, t->reps);
     sm_record_set_numbers(record, "iterations", calls, t->reps);
     if (series->token_ns) sm_record_set_numbers(record, "token_ns", series->token_ns, t->reps * t->gen);
-    sm_record_set_json(record, "witnesses", sm_witnesses_json(series->witnesses));
+    sm_record_set_json(record, "witnesses", witnesses_of(series, pin));
     sm_trial_add_steps(record, sm_session_times(s, phase));
     const double tokens = phase == SM_PHASE_DECODE ? 1 : (double)t->prompt;
     for (size_t i = 0; i < t->counted_count; i++)
@@ -213,6 +223,9 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     struct sm_session_options options = {.max_seq = t->max_seq, .kv = t->kv, .threads = t->threads};
     struct sm_session *session = NULL;
     struct series prefill = {0}, decode = {0};
+    struct sm_pin pin;
+    char unsaid[256]; /* a team that cannot be pinned runs all the same */
+    const struct sm_pin *held = sm_pin_team(&pin, (int)t->threads, unsaid, sizeof unsaid) ? NULL : &pin;
     int outcome = -1;
     records[0] = records[1] = NULL;
     const bool peak_known = sm_memory_peak_restart();
@@ -234,8 +247,8 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     if (t->trace && trace(t, weights, options, why, why_bytes)) goto done;
 
     t->peak = peak_known ? sm_memory_peak() : 0; /* before ceilings are measured, on large buffers */
-    records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill);
-    if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode);
+    records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill, held);
+    if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode, held);
     if (!records[0] || (t->gen && !records[1]))
         snprintf(why, why_bytes, "there is no memory for the records of %s", case_id);
     else
@@ -246,6 +259,7 @@ done:
             sm_record_destroy(records[i]);
             records[i] = NULL;
         }
+    sm_unpin_team((int)t->threads); /* who packs weights next runs everywhere */
     sm_session_destroy(session);
     series_destroy(&prefill);
     series_destroy(&decode);

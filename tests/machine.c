@@ -67,6 +67,21 @@ static void pins_hold_and_are_given_back(void **state)
     }
     assert_int_equal(wrong, 0);
     assert_int_equal(sm_pin_self(&pin, threads, why, sizeof why), -1);
+
+    if (sm_pin_team(&pin, threads, why, sizeof why)) fail_msg("%s", why);
+    json_t *cpus = sm_pin_json(&pin);
+#pragma omp parallel num_threads(threads) reduction(+ : wrong) /* they stay for the next region */
+    {
+        const int t = omp_get_thread_num();
+        wrong += sched_getcpu() != (int)json_integer_value(json_array_get(cpus, (size_t)t));
+    }
+    json_decref(cpus);
+    assert_int_equal(wrong, 0);
+    sm_unpin_team(threads);
+    cpu_set_t now;
+    assert_int_equal(sched_getaffinity(0, sizeof now, &now), 0);
+    assert_int_equal(CPU_COUNT(&now), threads);
+    assert_int_equal(sm_pin_team(&pin, threads + 1, why, sizeof why), -1);
 }
 
 static bool has_flag(const json_t *witnesses, const char *name)
