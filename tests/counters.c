@@ -447,8 +447,12 @@ static void units_of_the_machine_are_found_and_added(void **state)
                                                {"bad", "J", "burn", "", "", "pmu:power_*/energy-bad", ""},
                                                {"terms", "J", "burn", "", "", "pmu:power_*/event=0x1000", ""}}};
     struct sm_counters *counters = sm_counters_create(&energy, 0);
-    assert_int_equal(sm_counters_at(counters, 0)->state, SM_COUNTER_USABLE);
-    assert_int_equal(sm_counters_at(counters, 1)->state, SM_COUNTER_USABLE);
+    /* the CPU time that stands in for energy may be another's for a while */
+    for (int i = 0; sm_counters_at(counters, 0)->state || sm_counters_at(counters, 1)->state; i++) {
+        assert_true(i < 20);
+        sm_counters_destroy(counters);
+        counters = sm_counters_create(&energy, 0);
+    }
     assert_true(sm_counters_at(counters, 0)->machine);
     assert_int_equal(sm_counters_at(counters, 2)->state, SM_COUNTER_ABSENT); /* a term that its format lacks */
     assert_int_equal(sm_counters_at(counters, 3)->state, SM_COUNTER_ABSENT); /* a value wider than its bits */
