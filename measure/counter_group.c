@@ -102,9 +102,12 @@ int sm_counter_group_load(const char *path, struct sm_counter_group *group, char
     const char *base = strrchr(path, '/');
     base = base ? base + 1 : path;
     snprintf(group->name, sizeof group->name, "%.*s", (int)strcspn(base, "."), base);
-    FILE *f = fopen(path, "r");
+    struct stat info;
+    const int found = !stat(path, &info), regular = found && S_ISREG(info.st_mode); /* a pipe could keep us waiting */
+    FILE *f = regular ? fopen(path, "r") : NULL;
     if (!f) {
-        snprintf(why, why_bytes, "cannot read the counter group '%s': %s", path, strerror(errno));
+        snprintf(why, why_bytes, "cannot read the counter group '%s': %s", path,
+                 found && !regular ? "it is no file" : strerror(errno));
         return -1;
     }
     char line[512];

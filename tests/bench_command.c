@@ -58,6 +58,10 @@ static void bad_input_is_one_sentence_and_exit_2(void **unused)
         {"-- --benchmark_nonsense", "benchmark_nonsense"},
         {"-- --benchmark_min_time=1x", "benchmark_min_time"},
         {"-- --benchmark_perf_counters=CYCLES", "benchmark_perf_counters"},
+        {"--family rope --counters /no/such.group", "cannot read the counter group '/no/such.group'"},
+        {"--family rope --counters no_such_group", "no_such_group.group'"},
+        {"--family rope --counters /dev/zero", "it is no file"},
+        {"--family rope --counters /proc/self", "there are no groups of counters"},
         {"--resume /no/such/file", "resuming '/no/such/file'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
