@@ -45,7 +45,7 @@ int sm_history_points(struct sm_history *h, sm_history_next *next, void *state, 
         snprintf(p.build, sizeof p.build, "%s", sm_history_text(s, 2));
         snprintf(p.session, sizeof p.session, "%s", sm_history_text(s, 3));
         if (p.threads < 1) p.threads = 1; /* version 1 did not say */
-        if (isfinite(p.effect) && !next(state, &p)) break;
+        if (fabs(p.effect) <= SM_HISTORY_EFFECT_MOST && !next(state, &p)) break;
     }
     sqlite3_finalize(s);
     return code == SQLITE_DONE || code == SQLITE_ROW ? 0 : refuse(h, why, why_bytes);

@@ -1,4 +1,5 @@
 /* A stored session's verdicts, worked out again from its launches alone. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,8 +74,9 @@ int sm_stored_replay(sqlite3_stmt *s, const char *session, struct sm_comparison 
     while (sqlite3_step(s) == SQLITE_ROW) {
         const bool anew = sqlite3_column_int(s, 0);
         if (anew && !c->randomised) sm_rounds_randomise(c);
-        if (c->launches == SM_LAUNCHES_MOST) return -1;
-        c->d[c->launches++] = sqlite3_column_double(s, 1);
+        const double d = sqlite3_column_double(s, 1);
+        if (c->launches == SM_LAUNCHES_MOST || !(fabs(d) <= SM_HISTORY_EFFECT_MOST)) return -1;
+        c->d[c->launches++] = d;
         if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) continue;
         sm_rounds_look(c, &to->options, to->compared);
         if (look) look(state, c);

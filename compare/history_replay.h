@@ -19,7 +19,8 @@ int sm_stored_read(struct sm_history *history, const char *session, struct sm_st
 void sm_stored_free(struct sm_stored *stored);
 
 /* The launches of one comparison, by a statement of these words: as built first, then with the code placed anew. `look`
- * (or NULL) is told after each look. 0, or -1: more launches than there can be. */
+ * (or NULL) is told after each look. 0, or -1: more launches than there can be, or what
+ * is none. */
 extern const char sm_stored_launches[];
 typedef void sm_stored_look(void *state, const struct sm_comparison *c);
 int sm_stored_replay(sqlite3_stmt *launches, const char *session, struct sm_comparison *c,

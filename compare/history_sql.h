@@ -8,6 +8,7 @@
 #include "history.h"
 
 #define SM_HISTORY_VERSION 2
+#define SM_HISTORY_EFFECT_MOST 50 /* ln: what is larger was not measured, and overflows in sums */
 
 /* A launch that another process's lock kept out of the file; it is tried again with every later one. */
 struct sm_history_waiting {

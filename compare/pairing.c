@@ -31,12 +31,24 @@ static void write_id(struct sm_comparison *c, const struct sm_family *f, const c
                                  (long long)c->shape.dim[d]);
 }
 
+/* The newest name of a variant; its own when it has no other, or the build has a variant of the new name beside it. */
+static const char *name_now(const struct maker *m, const struct sm_family *f, const char *variant, char *name,
+                            size_t bytes)
+{
+    snprintf(name, bytes, "%s/%s", f->name, variant);
+    const char *now = strchr(sm_alias_now(m->options->aliases, name), '/') + 1;
+    return strcmp(now, variant) && sm_loaded_variant(f, now) ? variant : now;
+}
+
+/* By its name or its newest. */
 static bool wanted(const struct maker *m, const struct sm_family *f, const char *variant)
 {
-    char name[160];
-    snprintf(name, sizeof name, "%s/%s", f->name, variant);
+    char name[SM_ALIAS_NAME], now[SM_ALIAS_NAME];
     if (!m->options->glob) return strncmp(variant, "ref", 3) != 0; /* ref_offset too */
-    return !fnmatch(m->options->glob, name, 0) || !fnmatch(m->options->glob, f->name, 0);
+    snprintf(now, sizeof now, "%s/%s", f->name, name_now(m, f, variant, name, sizeof name));
+    snprintf(name, sizeof name, "%s/%s", f->name, variant);
+    return !fnmatch(m->options->glob, name, 0) || !fnmatch(m->options->glob, now, 0) ||
+           !fnmatch(m->options->glob, f->name, 0);
 }
 
 static void add(struct maker *m, const struct sm_comparison *c)
@@ -70,11 +82,12 @@ static void add_shapes(struct maker *m, const struct sm_family *f, struct sm_com
         c->shape.dim[d] = f->dims[d].standard;
         return;
     }
-    char what[136];
+    char what[136], name[SM_ALIAS_NAME];
     if (strcmp(c->variant[0], c->variant[1]) && c->variant[0][0] && c->variant[1][0] && !m->renamed)
         snprintf(what, sizeof what, "%s..%s", c->variant[0], c->variant[1]);
     else
-        snprintf(what, sizeof what, "%s", c->variant[1][0] ? c->variant[1] : c->variant[0]);
+        snprintf(what, sizeof what, "%s",
+                 name_now(m, f, c->variant[1][0] ? c->variant[1] : c->variant[0], name, sizeof name));
     write_id(c, f, what);
     add(m, c);
 }
@@ -101,14 +114,6 @@ static bool runs(const struct sm_loaded *loaded, const struct sm_variant *v)
     return !(v->needs & ~loaded->kernels->cpu_features());
 }
 
-/* The newest name of a variant. */
-static const char *name_now(const struct maker *m, const struct sm_family *f, const struct sm_variant *v, char *name,
-                            size_t bytes)
-{
-    snprintf(name, bytes, "%s/%s", f->name, v->name);
-    return strchr(sm_alias_now(m->options->aliases, name), '/') + 1;
-}
-
 /* Of a variant that the other build's family has not: the one there that was or is called otherwise, and is not in this
  * build's. NULL: none. */
 static const struct sm_variant *renamed(const struct maker *m, const struct sm_family *f, const struct sm_variant *v,
@@ -116,10 +121,10 @@ static const struct sm_variant *renamed(const struct maker *m, const struct sm_f
 {
     char name[SM_ALIAS_NAME], there[SM_ALIAS_NAME];
     if (!m->options->aliases || !other || sm_loaded_variant(other, v->name)) return NULL;
-    const char *now = name_now(m, f, v, name, sizeof name);
+    const char *now = name_now(m, f, v->name, name, sizeof name);
     for (size_t i = 0; i < other->variant_count; i++) {
         const struct sm_variant *u = &other->variants[i];
-        if (!sm_loaded_variant(f, u->name) && !strcmp(name_now(m, f, u, there, sizeof there), now)) return u;
+        if (!sm_loaded_variant(f, u->name) && !strcmp(name_now(m, other, u->name, there, sizeof there), now)) return u;
     }
     return NULL;
 }

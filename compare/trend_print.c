@@ -16,7 +16,10 @@ static void sparkline(const double *value, size_t count, FILE *out)
         low = fmin(low, value[i]);
         high = fmax(high, value[i]);
     }
-    for (size_t i = 0; i < count; i++) fputs(bars[high > low ? (int)(7.99 * (value[i] - low) / (high - low)) : 0], out);
+    for (size_t i = 0; i < count; i++) {
+        const double share = (value[i] - low) / (high - low); /* not a number when nothing differs */
+        fputs(bars[share >= 0 && share <= 1 ? (int)(7.99 * share) : 0], out);
+    }
 }
 
 enum { SPARKS = 40 };
@@ -132,8 +135,9 @@ static bool add_figure(void *state, const struct sm_history_figure *f)
         snprintf(i->name, sizeof i->name, "%s", f->name);
         snprintf(i->unit, sizeof i->unit, "%s", f->unit);
         i->points = json_array();
-        json_array_append_new(i->list,
-                              json_pack("{s:s, s:s, s:o}", "name", i->name, "unit", i->unit, "points", i->points));
+        json_t *series = json_pack("{s:s, s:s, s:o}", "name", i->name, "unit", i->unit, "points", i->points);
+        if (!series) i->points = NULL; /* a name that is no text */
+        json_array_append_new(i->list, series);
     }
     json_array_append_new(
         i->points,
