@@ -78,8 +78,9 @@ int sm_stored_replay(sqlite3_stmt *s, const char *session, struct sm_comparison 
         if (c->launches == SM_LAUNCHES_MOST || !(fabs(d) <= SM_HISTORY_EFFECT_MOST)) return -1;
         c->d[c->launches++] = d;
         if (c->looks == SM_LOOKS || c->launches != sm_look_launches[c->looks]) continue;
+        const size_t looks = c->looks;
         sm_rounds_look(c, &to->options, to->compared);
-        if (look) look(state, c);
+        if (look && c->looks > looks) look(state, c); /* options that make no sense make no look */
     }
     return 0;
 }

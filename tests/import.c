@@ -256,6 +256,8 @@ static bool count_figure(void *state, const struct sm_history_figure *f)
 static void imports_stand_beside_and_not_among_ours(void **state)
 {
     (void)state;
+    static const char half_wrong[] =
+        "{\"benchmarks\":[{\"name\":\"a\",\"real_time\":1},{\"name\":\"b\",\"real_time\":-1}]}";
     char why[400], format[24];
     size_t points = 0, bytes;
     struct figures figures = {0};
@@ -268,7 +270,7 @@ static void imports_stand_beside_and_not_among_ours(void **state)
     assert_int_equal(sm_history_import(h, fixture_file, NULL, format, sizeof format, why, sizeof why), 0); /* again */
     fixture_write(google, strlen(google));
     assert_int_equal(sm_history_import(h, fixture_file, "v1.2", format, sizeof format, why, sizeof why), 2);
-    fixture_write("{\"benchmarks\":[{\"name\":\"a\",\"real_time\":1},{\"name\":\"b\",\"real_time\":-1}]}", 75);
+    fixture_write(half_wrong, strlen(half_wrong));
     assert_int_equal(sm_history_import(h, fixture_file, NULL, format, sizeof format, why, sizeof why), -1);
     assert_int_equal(sm_history_figures(h, count_figure, &figures, why, sizeof why), 0);
     assert_int_equal(figures.n, 4); /* of the refused file nothing */
