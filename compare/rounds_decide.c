@@ -158,7 +158,7 @@ static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, 
             if (c->estimate.high < -log1p(r->floor)) c->verdict = SM_VERDICT_FASTER_WITHIN;
         }
         if (is_change(c->verdict) && o->discovery < 1 && !found[k]) c->verdict = SM_VERDICT_INCONCLUSIVE;
-        if (c->randomised && c->looks && !is_change(c->verdict)) c->verdict = SM_VERDICT_LAYOUT;
+        if (c->as_built_launches && c->looks && !is_change(c->verdict)) c->verdict = SM_VERDICT_LAYOUT;
         if (!c->launches) continue;
         const double alpha = 1 - c->estimate.level;
         c->detectable = expm1(sm_paired_detectable(c->estimate.spread, c->launches, alpha, 0.8));

@@ -44,6 +44,36 @@ static void stored_launches_give_the_stored_verdicts(void **state)
     sm_history_close(h);
 }
 
+/* Where every launch was placed anew nothing was seen as built, and nothing is a matter of placement. */
+static void what_was_placed_anew_from_the_start_is_judged_by_that(void **state)
+{
+    (void)state;
+    const struct sm_rounds_options o = {.tolerance = 0.01, .floor = 0.0025, .alpha = 0.05, .discovery = 1};
+    static const double spread[] = {0.0005, 0.1};
+    static const enum sm_verdict expected[] = {SM_VERDICT_SAME, SM_VERDICT_INCONCLUSIVE};
+    struct sm_history *h = fixture_open(fixture_store);
+    for (int i = 0; i < 2; i++) {
+        struct sm_comparison c = {.id = "f/v/n=1", .family = "f", .randomised = true};
+        struct sm_pairing p = {&c, 1};
+        struct sm_rounds_result r = {.compared = 1};
+        char why[256];
+        assert_int_equal(sm_history_begin(h, "confirm", fixture_arms, &o, why, sizeof why), 0);
+        while (c.launches < 8) {
+            c.d[c.launches] = spread[i] * ((double)c.launches - 3.5);
+            c.launches++;
+            assert_true(sm_history_launch(h, &c));
+        }
+        sm_rounds_look(&c, &o, 1);
+        sm_rounds_decide(&p, &o, &r);
+        assert_int_equal(c.verdict, expected[i]);
+        const struct sm_report report = {
+            .command = "confirm", .arm = fixture_arms, .pairing = &p, .options = &o, .result = &r};
+        assert_int_equal(sm_history_end(h, &report, why, sizeof why), 0);
+        assert_int_equal(sm_history_check(h, sm_history_session(h), why, sizeof why), 0);
+    }
+    sm_history_close(h);
+}
+
 static void a_verdict_is_explained(void **state)
 {
     (void)state;
@@ -204,6 +234,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stored_launches_give_the_stored_verdicts),
+        cmocka_unit_test(what_was_placed_anew_from_the_start_is_judged_by_that),
         cmocka_unit_test(a_verdict_is_explained),
         cmocka_unit_test(rows_are_exported),
         cmocka_unit_test(histories_merge_and_forget),
