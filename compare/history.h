@@ -45,6 +45,7 @@ struct sm_history_point {
     char kernel[200]; /* family/variant/shape, as it was called then */
     char anchor[96], build[96];
     char session[13];
+    char machine[80]; /* its CPU: a ratio of one machine says little of another */
     int threads;
     long long started;
     double effect, low, high; /* ln(build / anchor); of identical code 0, 0, 0 */
@@ -60,13 +61,14 @@ int sm_history_points(struct sm_history *history, sm_history_next *next, void *s
 int sm_history_anchor_identity(struct sm_history *history, const char *spec, char *identity, size_t bytes, char *why,
                                size_t why_bytes);
 
-/* The newest comparison that was made to confirm a step ("confirm"). 1, 0 when there is none, or -1 and a sentence. */
+/* The newest comparison that was made on such a machine to confirm a step ("confirm"). 1, 0 when there is none, or -1
+ * and a sentence. */
 struct sm_history_proof {
     char session[13], verdict[24];
     double effect, low, high;
 };
-int sm_history_proof(struct sm_history *history, const char *kernel, const char *before, const char *after,
-                     struct sm_history_proof *proof, char *why, size_t why_bytes);
+int sm_history_proof(struct sm_history *history, const char *kernel, const char *machine, const char *before,
+                     const char *after, struct sm_history_proof *proof, char *why, size_t why_bytes);
 
 /* Takes the figures of a file (import.h), all or none of them, and says its format; `build` says which code was
  * measured where the file does not (NULL: as it says). How many; 0: this very file was taken before; -1 and a sentence.

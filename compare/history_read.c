@@ -7,6 +7,8 @@
 #include "history.h"
 #include "history_sql.h"
 
+#define CPU "coalesce(CASE WHEN json_valid(s.machine) THEN json_extract(s.machine, '$.cpu') END, '')"
+
 static int refuse(struct sm_history *h, char *why, size_t why_bytes)
 {
     return sm_history_refuse(h, "reading the history", why, why_bytes);
@@ -27,7 +29,8 @@ int sm_history_points(struct sm_history *h, sm_history_next *next, void *state, 
     if (sqlite3_prepare_v2(h->db,
                            "SELECT c.kernel, s.a_identity, s.b_identity, s.id, s.started, c.effect, c.low, c.high, "
                            "(SELECT count(*) FROM launch l WHERE l.session = c.session AND l.ordinal = c.ordinal), "
-                           "s.threads, c.verdict = 'identical' FROM comparison c JOIN session s ON s.id = c.session "
+                           "s.threads, c.verdict = 'identical', " CPU
+                           " FROM comparison c JOIN session s ON s.id = c.session "
                            "WHERE NOT c.control AND s.purpose = 'record' AND (c.effect IS NOT NULL OR c.verdict = "
                            "'identical') ORDER BY s.started, s.rowid",
                            -1, &s, NULL))
@@ -44,6 +47,7 @@ int sm_history_points(struct sm_history *h, sm_history_next *next, void *state, 
         snprintf(p.anchor, sizeof p.anchor, "%s", sm_history_text(s, 1));
         snprintf(p.build, sizeof p.build, "%s", sm_history_text(s, 2));
         snprintf(p.session, sizeof p.session, "%s", sm_history_text(s, 3));
+        snprintf(p.machine, sizeof p.machine, "%s", sm_history_text(s, 11));
         if (p.threads < 1) p.threads = 1; /* version 1 did not say */
         if (fabs(p.effect) <= SM_HISTORY_EFFECT_MOST && !next(state, &p)) break;
     }
@@ -67,20 +71,22 @@ int sm_history_anchor_identity(struct sm_history *h, const char *spec, char *ide
     return code == SQLITE_ROW ? 0 : code == SQLITE_DONE ? 1 : refuse(h, why, why_bytes);
 }
 
-int sm_history_proof(struct sm_history *h, const char *kernel, const char *before, const char *after,
-                     struct sm_history_proof *proof, char *why, size_t why_bytes)
+int sm_history_proof(struct sm_history *h, const char *kernel, const char *machine, const char *before,
+                     const char *after, struct sm_history_proof *proof, char *why, size_t why_bytes)
 {
     sqlite3_stmt *s;
     if (sqlite3_prepare_v2(h->db,
                            "SELECT s.id, c.verdict, c.effect, c.low, c.high FROM session s JOIN comparison c ON "
                            "c.session = s.id WHERE s.purpose = 'confirm' AND s.a_identity = ?1 AND s.b_identity = ?2 "
-                           "AND NOT c.control AND c.kernel = ?3 AND c.verdict IS NOT NULL ORDER BY s.started DESC, "
+                           "AND NOT c.control AND c.kernel = ?3 AND " CPU
+                           " = ?4 AND c.verdict IS NOT NULL ORDER BY s.started DESC, "
                            "s.rowid DESC LIMIT 1",
                            -1, &s, NULL))
         return refuse(h, why, why_bytes);
     sqlite3_bind_text(s, 1, before, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(s, 2, after, -1, SQLITE_TRANSIENT);
     sqlite3_bind_text(s, 3, kernel, -1, SQLITE_TRANSIENT);
+    sqlite3_bind_text(s, 4, machine, -1, SQLITE_TRANSIENT);
     const int code = sqlite3_step(s);
     if (code == SQLITE_ROW) {
         snprintf(proof->session, sizeof proof->session, "%s", sm_history_text(s, 0));

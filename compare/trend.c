@@ -66,7 +66,7 @@ static bool keep(void *state, const struct sm_history_point *point)
 
 static bool same_series(const struct sm_history_point *a, const struct sm_history_point *b)
 {
-    return a->threads == b->threads && !strcmp(a->kernel, b->kernel);
+    return a->threads == b->threads && !strcmp(a->kernel, b->kernel) && !strcmp(a->machine, b->machine);
 }
 
 /* Kernels by name, and the points of each as they were recorded: these have been read in that order. */
@@ -74,7 +74,8 @@ static int by_kernel(const void *a, const void *b)
 {
     const struct sm_history_point *const *x = a, *const *y = b;
     const int names = strcmp((*x)->kernel, (*y)->kernel);
-    if (names) return names;
+    const int machines = strcmp((*x)->machine, (*y)->machine);
+    if (names || machines) return names ? names : machines;
     if ((*x)->threads != (*y)->threads) return (*x)->threads - (*y)->threads;
     return (*x > *y) - (*x < *y);
 }
@@ -190,8 +191,8 @@ static int find_proofs(struct sm_trend *t, struct sm_history *h, char *why, size
         for (size_t k = 0; k < t->series[i].change_count; k++) {
             const struct sm_trend_series *s = &t->series[i];
             struct sm_trend_change *c = &s->changes[k];
-            const int found = sm_history_proof(h, s->kernel, s->points[c->before].build, s->points[c->after].build,
-                                               &c->proof, why, why_bytes);
+            const int found = sm_history_proof(h, s->kernel, s->machine, s->points[c->before].build,
+                                               s->points[c->after].build, &c->proof, why, why_bytes);
             if (found < 0) return -1;
             if (found) c->state = sm_trend_judge(c->step, c->proof.verdict);
         }
@@ -211,6 +212,7 @@ static int make_series(struct sm_trend *t, size_t count)
         s->count = chain(t->anchor, s->points, end - begin);
         if (!s->count) continue;
         snprintf(s->kernel, sizeof s->kernel, "%s", s->points[0].kernel);
+        snprintf(s->machine, sizeof s->machine, "%s", s->points[0].machine);
         s->threads = s->points[0].threads;
         if (s->count > SM_SERIES_MOST) {
             s->points += s->count - SM_SERIES_MOST;

@@ -1,13 +1,14 @@
 /* trend.h - series of a history against an anchor, where they changed, and what a comparison said of that.
  *
- * A series holds one kernel at one shape and number of threads, under its newest name: points that were recorded under
- * a name it had before (alias.h) belong to it. Points that were recorded against another anchor belong to it as well
- * where a recorded comparison links the two anchors: the logarithms are chained and the widths added as variances.
+ * A series holds one kernel at one shape and number of threads on one kind of machine, under its newest name: points
+ * that were recorded under a name it had before (alias.h) belong to it. Points that were recorded against another
+ * anchor belong to it as well where a recorded comparison links the two anchors: the logarithms are chained and the
+ * widths added as variances.
  *
  * `slotmark trend -o json`, schema "slotmark-trend", version 1; what is not known is null:
  *
  *     {"schema":"slotmark-trend", "version":1, "anchor":"3d1e07a", "least_percent":0.25,
- *      "series":[{"kernel":"rmsnorm/avx2/rows=1,cols=2048,residual=0", "threads":1,
+ *      "series":[{"kernel":"rmsnorm/avx2/rows=1,cols=2048,residual=0", "threads":1, "machine":"AMD EPYC",
  *                 "now_percent":2.1,                       the last level, against the anchor; above 0 is slower
  *                 "points":[{"build":"8be1f03", "started":"2026-01-31T12:00:00Z", "session":"0123456789ab",
  *                            "change_percent":..., "low_percent":..., "high_percent":..., "launches":8}],
@@ -52,6 +53,7 @@ struct sm_trend_change {
 
 struct sm_trend_series {
     char kernel[200];
+    char machine[80];
     int threads;
     struct sm_history_point *points;
     size_t count;

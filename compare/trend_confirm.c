@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "machine.h"
 #include "trend.h"
 
 /* The shape of "family/variant/rows=1,cols=64" as one value for each axis. 0, or -1: it has no such form. */
@@ -58,9 +59,20 @@ static int compare(struct sm_history *h, const struct sm_trend_series *s, const 
     return code;
 }
 
+/* As sessions keep it. */
+static void this_machine(char *cpu, size_t bytes)
+{
+    json_t *machine = sm_machine_json();
+    const char *name = json_string_value(json_object_get(machine, "cpu"));
+    snprintf(cpu, bytes, "%s", name ? name : "");
+    json_decref(machine);
+}
+
 int sm_trend_confirm(struct sm_trend *t, struct sm_history *h, const struct sm_trend_confirm *how, char *why,
                      size_t why_bytes)
 {
+    char here[80];
+    this_machine(here, sizeof here);
     for (size_t i = 0; i < t->count; i++)
         for (size_t k = 0; k < t->series[i].change_count; k++) {
             struct sm_trend_series *s = &t->series[i];
@@ -74,13 +86,16 @@ int sm_trend_confirm(struct sm_trend *t, struct sm_history *h, const struct sm_t
                 continue;
             }
             int code = SM_EXIT_USAGE;
-            if (read_shape(s->kernel, value, axes, text, sizeof text))
+            if (strcmp(s->machine, here))
+                snprintf(why, why_bytes, "it was recorded on %s, and this is %s", s->machine, here);
+            else if (read_shape(s->kernel, value, axes, text, sizeof text))
                 snprintf(why, why_bytes, "%s is no kernel at a shape", s->kernel);
             else
                 code = compare(h, s, before, after, axes, how, why, why_bytes);
             free(value);
             if (code == SM_EXIT_INTERRUPTED) return code;
-            const int found = code ? 0 : sm_history_proof(h, s->kernel, before, after, &c->proof, why, why_bytes);
+            const int found =
+                code ? 0 : sm_history_proof(h, s->kernel, s->machine, before, after, &c->proof, why, why_bytes);
             if (found > 0) c->state = sm_trend_judge(c->step, c->proof.verdict);
             if (code && how->complaints)
                 fprintf(how->complaints, "slotmark trend: %s from %s to %s is not confirmed: %s\n", s->kernel, before,

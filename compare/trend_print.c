@@ -51,6 +51,13 @@ static void print_change(const struct sm_trend_series *s, const struct sm_trend_
         fprintf(out, "        narrow:   slotmark bisect %s %s --bench '%.*s'\n", before, after, length, s->kernel);
 }
 
+static bool several_machines(const struct sm_trend *t)
+{
+    for (size_t i = 1; i < t->count; i++)
+        if (strcmp(t->series[0].machine, t->series[i].machine)) return true;
+    return false;
+}
+
 static void print_series(const struct sm_trend *t, const struct sm_trend_series *s, bool only_changes, FILE *out)
 {
     const size_t from = s->count > SPARKS ? s->count - SPARKS : 0;
@@ -61,6 +68,7 @@ static void print_series(const struct sm_trend *t, const struct sm_trend_series 
     for (size_t i = from; i < s->count; i++) last[i - from] = s->points[i].effect;
     fprintf(out, "%s", s->kernel);
     if (s->threads > 1) fprintf(out, " on %d threads", s->threads);
+    if (several_machines(t)) fprintf(out, " on %s", s->machine[0] ? s->machine : "a machine that is not known");
     fprintf(out, "  %zu points  ", s->count);
     sparkline(last, s->count - from, out);
     fprintf(out, "  now %+.2f %%%s\n", 100 * expm1(sm_trend_level(s, s->change_count)),
@@ -116,9 +124,9 @@ static json_t *series_json(const struct sm_trend_series *s)
                                         percent(c->step), "state", sm_trend_word(c->state), "confirmation",
                                         c->state == SM_TREND_CANDIDATE ? json_null() : proof_json(&c->proof)));
     }
-    return json_pack("{s:s, s:i, s:o, s:o, s:o, s:o}", "kernel", s->kernel, "threads", s->threads, "now_percent",
-                     percent(sm_trend_level(s, s->change_count)), "points", points, "levels", levels, "changes",
-                     changes);
+    return json_pack("{s:s, s:i, s:s?, s:o, s:o, s:o, s:o}", "kernel", s->kernel, "threads", s->threads, "machine",
+                     s->machine[0] ? s->machine : NULL, "now_percent", percent(sm_trend_level(s, s->change_count)),
+                     "points", points, "levels", levels, "changes", changes);
 }
 
 struct imported {

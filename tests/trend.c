@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 #include <jansson.h>
+#include <sqlite3.h>
 
 #include "history_fixture.h"
 #include "random.h"
@@ -50,7 +51,7 @@ static void keep(struct sm_history *h, const char *purpose, const char *a, const
 
 static void build_name(char *name, int i)
 {
-    snprintf(name, 8, "build%02d", i);
+    snprintf(name, 24, "build%02d", i);
 }
 
 /* +2 % at STEP_AT, under a new name from RENAMED_AT on, and against another anchor from REBASED_AT on: build09, which
@@ -60,7 +61,7 @@ static struct sm_history *history_of_builds(void)
     fixture_remove_store(fixture_store);
     struct sm_history *h = fixture_open(fixture_store);
     for (int i = 0; i < BUILDS; i++) {
-        char name[8];
+        char name[24];
         build_name(name, i);
         const double shared = i < STEP_AT ? 0 : 0.02, rebased = i < REBASED_AT ? 0.005 : 0;
         keep(h, "record", i < REBASED_AT ? "old" : "build09", name, i < RENAMED_AT ? "f/plain/n=4" : "f/renamed/n=4",
@@ -157,6 +158,43 @@ static void comparisons_confirm_or_reject(void **state)
     sm_history_close(h);
 }
 
+/* Points of a merged history that come from another kind of machine are a series of their own. */
+static void machines_are_not_mixed(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t bytes;
+    struct sm_trend t;
+    sqlite3 *db;
+    sm_history_close(history_of_builds());
+    assert_int_equal(sqlite3_open(fixture_store, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "UPDATE session SET machine = '{\"cpu\":\"Another\"}' WHERE started >= 0 AND rowid % 4 < 2;"
+                     "UPDATE session SET machine = 'no JSON' WHERE rowid = 1",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    sqlite3_close(db);
+    struct sm_history *h = fixture_open(fixture_store);
+    read_trend(&t, h, "old", "f/other");
+    size_t points = 0, others = 0;
+    for (size_t i = 0; i < t.count; i++) {
+        points += t.series[i].count;
+        others += !strcmp(t.series[i].machine, "Another");
+        for (size_t k = 0; k < t.series[i].count; k++)
+            assert_string_equal(t.series[i].points[k].machine, t.series[i].machine);
+    }
+    assert_true(t.count >= 2 && points > 0);
+    assert_int_equal(others, 1);
+    FILE *out = open_memstream(&text, &bytes);
+    sm_trend_text(&t, false, out);
+    fclose(out);
+    assert_non_null(strstr(text, "f/other/n=4 on Another  "));
+    free(text);
+    sm_trend_free(&t);
+    sm_history_close(h);
+}
+
 static double number_at(const json_t *o, const char *key)
 {
     const json_t *value = json_object_get(o, key);
@@ -215,6 +253,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(series_follow_names_and_anchors),
         cmocka_unit_test(comparisons_confirm_or_reject),
+        cmocka_unit_test(machines_are_not_mixed),
         cmocka_unit_test(the_json_holds_it_all),
     };
     return cmocka_run_group_tests(tests, fixture_make, fixture_remove);
