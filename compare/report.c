@@ -20,6 +20,13 @@ struct sm_report_row sm_report_row(const struct sm_comparison *c)
     return row;
 }
 
+size_t sm_report_compared(const struct sm_report *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->pairing->count; i++) n += !r->pairing->list[i].control;
+    return n;
+}
+
 size_t sm_report_count(const struct sm_report *r, enum sm_verdict verdict)
 {
     size_t n = 0;

@@ -49,7 +49,8 @@ struct sm_report_row {
 };
 struct sm_report_row sm_report_row(const struct sm_comparison *c);
 
-/* How many of the compared (controls left out) have that verdict. */
+/* How many are compared, controls left out; and how many of them have that verdict. */
+size_t sm_report_compared(const struct sm_report *report);
 size_t sm_report_count(const struct sm_report *report, enum sm_verdict verdict);
 
 /* The indices of what is compared, worst change first, without controls. Free it. NULL: no memory. */

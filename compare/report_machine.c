@@ -103,7 +103,7 @@ void sm_report_junit(const struct sm_report *r, FILE *out)
     fprintf(out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"slotmark %s\" tests=\"%zu\" "
             "failures=\"%zu\" time=\"%.1f\">\n",
-            r->command, r->pairing->count - r->result->controls, failures, r->result->seconds);
+            r->command, sm_report_compared(r), failures, r->result->seconds);
     for (size_t i = 0; i < r->pairing->count; i++) {
         const struct sm_comparison *c = &r->pairing->list[i];
         const struct sm_report_row row = sm_report_row(c);

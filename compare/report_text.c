@@ -35,9 +35,9 @@ static void print_head(const struct sm_report *r, FILE *out)
             (unsigned long long)r->options->seed);
     for (int i = 0; i < 2; i++)
         if (r->arm[i].built[0]) fprintf(out, "  %s: %s\n", name[i], r->arm[i].built);
-    fprintf(out, "%zu kernels: %zu identical code, %zu measured, %zu added, %zu removed\n",
-            r->pairing->count - s->controls, sm_report_count(r, SM_VERDICT_IDENTICAL), s->measured,
-            sm_report_count(r, SM_VERDICT_ADDED), sm_report_count(r, SM_VERDICT_REMOVED));
+    fprintf(out, "%zu kernels: %zu identical code, %zu measured, %zu added, %zu removed\n", sm_report_compared(r),
+            sm_report_count(r, SM_VERDICT_IDENTICAL), s->measured, sm_report_count(r, SM_VERDICT_ADDED),
+            sm_report_count(r, SM_VERDICT_REMOVED));
     if (r->note && *r->note) fprintf(out, "%s\n", r->note);
     if (s->controls)
         fprintf(out, "null control, %zu copies against themselves: worst %.2f %%   floor %.2f %%\n", s->controls,

@@ -163,6 +163,7 @@ static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, 
         const double alpha = 1 - c->estimate.level;
         c->detectable = expm1(sm_paired_detectable(c->estimate.spread, c->launches, alpha, 0.8));
         if (c->detectable < r->floor) c->detectable = r->floor;
+        if (c->launches < 3) c->detectable = NAN; /* their spread says nothing yet */
     }
     free(values);
     free(found);
