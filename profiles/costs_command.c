@@ -23,6 +23,7 @@ struct run {
     struct costs_plan plan;
     struct costs_bench *bench;
     char path[4096]; /* of the table */
+    char other[64];  /* a model that is not this one in it */
 };
 
 static bool not_interrupted(void)
@@ -64,6 +65,24 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
     return outcome == COSTS_WRONG ? SM_CASE_WRONG : SM_CASE_DONE;
 }
 
+static int is_other_model(void *context, const json_t *record)
+{
+    struct run *r = context;
+    const char *name = json_string_value(json_object_get(json_object_get(record, "model"), "name"));
+    if (name && strcmp(name, r->source.name) != 0) snprintf(r->other, sizeof r->other, "%s", name);
+    return *r->other != 0;
+}
+
+/* A table is of one model. 0, or -1 and a sentence. */
+static int check_model(struct run *r, char *why, size_t why_bytes)
+{
+    if (sm_records_read(r->path, is_other_model, r, NULL, why, why_bytes)) return -1;
+    if (!*r->other) return 0;
+    snprintf(why, why_bytes, "'%.400s' holds what %.60s costs: %.60s needs a table of its own", r->path, r->other,
+             r->source.name);
+    return -1;
+}
+
 /* Where the table goes; one that is there already is only begun anew or gone on with when asked to. 0, or -1 and a
  * sentence. */
 static int set_path(struct run *r, char *why, size_t why_bytes)
@@ -82,7 +101,8 @@ static int set_path(struct run *r, char *why, size_t why_bytes)
         snprintf(r->path, sizeof r->path, "%s", o->out);
     else
         snprintf(r->path, sizeof r->path, "%s/costs.jsonl", o->out);
-    if (!o->resume && !r->options.force && !access(r->path, F_OK)) {
+    if (o->resume) return check_model(r, why, why_bytes);
+    if (!o->dry_run && !r->options.force && !access(r->path, F_OK)) {
         snprintf(why, why_bytes,
                  "there is a table '%.400s' already; --resume %.400s goes on with it, --force starts over", r->path,
                  r->path);
