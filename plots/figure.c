@@ -95,7 +95,8 @@ const struct sm_figure sm_figures[] = {
      "slotmark trend ANCHOR --store results/history.sqlite -o json > results/trend.json", sm_figure_history},
     {"costs_bucket", "The bucket curve of a model: what one more row costs",
      "A call of a whole model by the rows of its bucket. Flat where reading the weights takes longer than a row's "
-     "arithmetic: rows are free there, up to the knee M*. Dashed: the least that the measured ceilings allow.",
+     "arithmetic: rows are free there, up to the knee M*. Points are least calls, bars reach up to the median. Dashed: "
+     "the least that the measured ceilings allow.",
      "what series_label series rows time_ns low_ns high_ns row_ns row_low_ns row_high_ns case", "slotmark costs MODEL",
      sm_figure_costs_bucket},
     {"costs_padding", "Padding tax: what a bucket set makes of so many tokens",

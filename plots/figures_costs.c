@@ -95,7 +95,7 @@ static void add_limit(struct sm_drawing *d, const struct sm_result *r, double mo
     const double sweep = sm_json_number(limits, "sweep_ns"), row = sm_json_number(limits, "row_ns");
     char label[96];
     if (!(sweep > 0 && row > 0)) return;
-    snprintf(label, sizeof label, "limit: %.24s, %.24s", sm_json_text(limits, "sweep"), sm_json_text(limits, "row"));
+    snprintf(label, sizeof label, "limit: %.36s, %.36s", sm_json_text(limits, "sweep"), sm_json_text(limits, "row"));
     for (double rows = 1; rows <= most; rows *= 1.1892071150027210667) { /* 2^(1/4) */
         const double ns = fmax(sweep, rows * row);
         sm_table_row(&d->table, "ssigggggggs", "limit", label, 0, rows, ns, ns, ns, ns / rows, ns / rows, ns / rows,
