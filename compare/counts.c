@@ -91,26 +91,31 @@ void sm_count_changed(struct sm_pairing *pairing, const struct sm_copies *copies
     }
 }
 
-/* OBJECT PLUGIN FAMILY VARIANT THREADS DIM... The parts of a team one after another: none knows of the others. */
-int sm_counts_child(int argc, char **argv)
+static int run_once(const struct sm_loaded *loaded, int argc, char **argv)
 {
-    enum { FIXED = 5 };
-    struct sm_loaded loaded;
     struct sm_shape shape = {{0}};
-    char why[256];
-    if (argc < FIXED || argc > FIXED + SM_MAX_DIMS) return 2;
-    if (sm_kernels_load(&loaded, argv[0], argv[1], why, sizeof why)) return 2;
-    const struct sm_family *f = sm_loaded_family(&loaded, argv[2]);
-    const struct sm_workload *w = sm_loaded_workload(&loaded, argv[2]);
-    const struct sm_variant *v = f ? sm_loaded_variant(f, argv[3]) : NULL;
-    const size_t threads = (size_t)strtoull(argv[4], NULL, 10);
-    for (int d = FIXED; d < argc; d++) shape.dim[d - FIXED] = strtoll(argv[d], NULL, 10);
-    if (!v || !w || f->dim_count != (size_t)(argc - FIXED) || (w->refuse && w->refuse(&shape))) return 2;
-    if (v->needs & ~loaded.kernels->cpu_features()) return CHILD_REFUSED;
-    loaded.kernels->loosen_guards();
+    const struct sm_family *f = sm_loaded_family(loaded, argv[0]);
+    const struct sm_workload *w = sm_loaded_workload(loaded, argv[0]);
+    const struct sm_variant *v = f ? sm_loaded_variant(f, argv[1]) : NULL;
+    const size_t threads = (size_t)strtoull(argv[2], NULL, 10);
+    for (int d = 3; d < argc; d++) shape.dim[d - 3] = strtoll(argv[d], NULL, 10);
+    if (!v || !w || f->dim_count != (size_t)(argc - 3) || (w->refuse && w->refuse(&shape))) return 2;
+    if (v->needs & ~loaded->kernels->cpu_features()) return CHILD_REFUSED;
+    loaded->kernels->loosen_guards();
     void *work = w->create(&shape, SM_REGIME_RANDOM, 1);
     const void *args = work ? w->prepare(work, v) : NULL;
     for (size_t i = 0; args && i < threads; i++) v->fn(args, f->split(&shape, threads, i));
     if (work) w->destroy(work);
     return args ? 0 : 2;
+}
+
+/* OBJECT PLUGIN FAMILY VARIANT THREADS DIM... The parts of a team one after another: none knows of the others. */
+int sm_counts_child(int argc, char **argv)
+{
+    struct sm_loaded loaded;
+    char why[256];
+    if (argc < 5 || argc > 5 + SM_MAX_DIMS || sm_kernels_load(&loaded, argv[0], argv[1], why, sizeof why)) return 2;
+    const int code = run_once(&loaded, argc - 2, argv + 2);
+    sm_kernels_unload(&loaded);
+    return code;
 }

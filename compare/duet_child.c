@@ -344,5 +344,7 @@ int sm_duet_child(int argc, char **argv)
     for (size_t i = 0; i < d.job.dims; i++) d.job.shape.dim[i] = strtoll(argv[FIXED + i], NULL, 10);
     if (!d.job.threads || d.job.threads > SM_PIN_MOST || d.job.pairs > SM_DUET_PAIRS_MOST) return 2;
     d.random.state = d.job.seed;
-    return d.job.apart ? run_apart(&d) : run_child(&d);
+    const int code = d.job.apart ? run_apart(&d) : run_child(&d);
+    for (size_t i = 0; i < 2; i++) sm_kernels_unload(&d.side[i].loaded);
+    return code;
 }
