@@ -23,11 +23,7 @@ plot data using (only(is("limit"), column("rows"))):(column("time_ns")) with lin
     for [s = 0:series - 1] data using (only(of(s, "measured"), column("rows"))):(column("time_ns")):(column("low_ns")):(column("high_ns")) \
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
     for [s = 0:series - 1] data using (only(of(s, "knee"), column("rows"))):(column("time_ns")) \
-        with points pt 6 ps 2.4 lw 2 lc rgb colour(s), \
-    for [s = 0:series - 1:2] data using (only(of(s, "knee"), column("rows"))):(column("time_ns")):(sprintf("%.0f", column("rows"))) \
-        with labels right offset -1.1, 0.1 font ",11" textcolor rgb colour(s), \
-    for [s = 1:series - 1:2] data using (only(of(s, "knee"), column("rows"))):(column("time_ns")):(sprintf("%.0f", column("rows"))) \
-        with labels left offset 1.1, 0.1 font ",11" textcolor rgb colour(s)
+        with points pt 6 ps 2.4 lw 2 lc rgb colour(s)
 do for [i = 10:10 + series] { unset label i }
 unset label 1; unset label 2; unset label 3; unset label 90
 lo = row_lo; hi = row_hi

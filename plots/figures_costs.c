@@ -69,7 +69,10 @@ static size_t add_curve(struct sm_drawing *d, const struct sm_result *r, double 
     double flat = NAN, knee = NAN;
     size_t i, points = 0;
     json_t *p;
-    snprintf(label, sizeof label, "%.10s, max_seq %.0f", sm_json_text(cost_of(r), "attention"), max_seq);
+    json_array_foreach(sm_json_part(cost_of(r), "knees"), i, p) if (!(fabs(sm_json_number(p, "max_seq") - max_seq) > 0))
+        knee = sm_json_number(p, "rows");
+    snprintf(label, sizeof label, is_size(knee) ? "%.10s, max_seq %.0f: M* %.0f" : "%.10s, max_seq %.0f",
+             sm_json_text(cost_of(r), "attention"), max_seq, knee);
     json_array_foreach(sm_json_part(cost_of(r), "curve"), i, p)
     {
         const double rows = sm_json_number(p, "rows"), ns = sm_json_number(p, "ns"),
@@ -80,8 +83,6 @@ static size_t add_curve(struct sm_drawing *d, const struct sm_result *r, double 
                      high / rows, sm_result_text(r, "case"));
         points++;
     }
-    json_array_foreach(sm_json_part(cost_of(r), "knees"), i, p) if (!(fabs(sm_json_number(p, "max_seq") - max_seq) > 0))
-        knee = sm_json_number(p, "rows");
     if (points > 1 && flat > 0 && is_size(knee))
         sm_table_row(&d->table, "ssigggggggs", "knee", label, series, knee, flat, flat, flat, flat / knee, flat / knee,
                      flat / knee, sm_result_text(r, "case"));
