@@ -48,7 +48,10 @@ static void judge(struct sm_cost_series *s, enum sm_phase phase, double *errors)
     p->held_out = errors_of(s, phase, true, errors);
     p->median_error = sm_quantile(errors, p->held_out, 0.5);
     p->worst_error = p->held_out ? errors[p->held_out - 1] : NAN;
-    if (p->held_out >= ENOUGH_HELD_OUT) p->band = sm_quantile(errors, p->held_out, 0.9);
+    if (p->held_out >= ENOUGH_HELD_OUT)
+        p->band = sm_quantile(errors, p->held_out, 0.9);
+    else if (p->held_out)
+        p->band = fmax(p->band, p->worst_error);
 }
 
 static int fit_phase(struct sm_cost_series *s, enum sm_phase phase, struct sm_cost_point *points)

@@ -14,11 +14,10 @@
  *     role        "fit": the curve goes by it; "held-out": it does not, and is what the curve is judged by; "steps":
  *                 no samples, but where the time goes; "table": what came of it all, for figures
  * samples are times of single calls in ns. memory.arena_bytes is of the one plan, memory.cache_bytes of the cache.
- * The rounds of a point are pooled, and its time is the least of all its
- * calls: what shapes cost is asked for, and other work on the machine, or on the host of a virtual one, only ever adds
- * to that (by a third as a rule on a shared machine, and unevenly, so that medians of few rounds differ by what the
- * neighbours did). How far the median lies above it is kept beside it. Points of another machine, commit or compiler
- * than the last one's are left out, and counted.
+ * The rounds of a point are pooled, and its time is the least of all its calls: what shapes cost is asked for, and
+ * other work on the machine, or on the host of a virtual one, only ever adds to that, and unevenly, so that medians of
+ * few rounds would differ by what the neighbours did. The median is kept beside it. Points of another machine, commit
+ * or compiler than the last one's are left out, and counted.
  *
  * A series holds what shapes cost with one attention, KV type and team. */
 #ifndef SM_COST_TABLE_H
@@ -48,8 +47,8 @@ struct sm_cost_phase {
     size_t points, held_out;
     /* Relative errors of the prediction, of the held-out points; NAN where there are none. */
     double median_error, worst_error;
-    /* Half the width of the error bar, relative: 90 % of the held-out points, or of the fitted ones where fewer than
-     * 5 were held out, are within it. */
+    /* Half the width of the error bar, relative: 90 % of the held-out points are within it; where fewer than 5 were
+     * held out, all of them and 90 % of the fitted ones. */
     double band;
 };
 

@@ -1,11 +1,13 @@
 /* costs_grid.h - the points that slotmark costs measures: few, and where a curve needs them.
  *
  * For each attention, KV type and team:
- *   decode   at every max_seq, after an eighth, half and all of its slots
- *   append   every bucket at the least and the greatest max_seq, after an eighth and all of its slots (literal
- * attention: half alone, for what is valid does not matter to it) prefill  every bucket, full and (skip) with the
- * fewest tokens that it would be chosen for Held out from the curve, to judge it by: buckets half-way between those, a
- * max_seq half-way between two, and other numbers of valid slots. */
+ *   - decode at every max_seq, after an eighth, half and all of its slots;
+ *   - append of every bucket at the least and the greatest max_seq, after an eighth and all of its slots (literal
+ *     attention: after half of them alone, for what is valid does not matter to it);
+ *   - prefill of every bucket, full and (skip) with the fewest tokens that it would be chosen for.
+ *
+ * Held out from the curve, to judge it by: buckets half-way between those, a max_seq half-way between two, and other
+ * numbers of valid slots. */
 #ifndef SM_COSTS_GRID_H
 #define SM_COSTS_GRID_H
 

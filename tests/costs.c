@@ -208,6 +208,7 @@ static void test_table(void **state)
         assert_int_equal(append->points, 16);
         assert_int_equal(append->held_out, 3);
         assert_true(fabs(append->median_error - 0.04) < 0.005 && append->worst_error < 0.05);
+        assert_true(append->band >= append->worst_error);
         for (size_t rows = 8; rows <= 64; rows += 4) { /* nothing there was measured */
             const struct sm_cost_call call = {SM_PHASE_APPEND, rows, 700, 200, rows};
             if (sm_cost_ask(s, &call, &c, why, sizeof why)) fail_msg("%s", why);
