@@ -112,6 +112,17 @@ const struct sm_figure sm_figures[] = {
      "what was measured, as steep as before, and no more than a guess. Memory is what the runtime would ask for.",
      "panel panel_label series series_label max_seq value low high how case",
      "slotmark costs MODEL --max-seq 512,2048,8192", sm_figure_costs_max_seq},
+    {"plan", "The planner curve: best time for each number of plans",
+     "The line is the least time that any set of so many plans reaches for these turns; where it turns flat, more "
+     "plans "
+     "buy nothing. A usual set lies above it by what it wastes on padding.",
+     "panel panel_label series series_label plans value_ms prefill append point case",
+     "slotmark plan MODEL --turns-file profiles/turns/short-chat.turns", sm_figure_plan},
+    {"turns", "Time to first token, turn by turn",
+     "Turns that are appended cost what comes in, not what is there already: prefilling everything anew rises with the "
+     "turns, decoding the tokens one by one with their number. Bars: the middle half of the repetitions, or sessions.",
+     KERNEL_COLUMNS "turn median_ms low_ms high_ms count case",
+     "slotmark profile MODEL --turns 100+20,30+20,12+10 --buckets 8,32", sm_figure_turns},
     {"ceilings", "What this machine can do at most",
      "The measured ceilings that shares are counted against: bytes per second by memory level, multiply-adds per "
      "core cycle by arithmetic scheme.",

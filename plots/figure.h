@@ -50,6 +50,8 @@ int sm_figure_costs_mask(const struct sm_results *results, struct sm_drawing *d)
 int sm_figure_costs_max_seq(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_compare(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_history(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_plan(const struct sm_results *results, struct sm_drawing *d);
+int sm_figure_turns(const struct sm_results *results, struct sm_drawing *d);
 int sm_figure_tokens(const struct sm_results *results, struct sm_drawing *d);
 
 /* Notes that the figure shows this record. */

@@ -1,5 +1,6 @@
 #include "plot_fixture.h"
 #include "plot_fixture_costs.h"
+#include "plot_fixture_plan.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -253,6 +254,31 @@ static void quality_records(FILE *to)
     }
 }
 
+static void plan_records(FILE *to)
+{
+    char case_id[64];
+    double ns;
+    emit(to, "plan", "fixture-135m/plan",
+         json_pack("{s:{s:s}, s:s, s:i, s:s, s:i, s:o}", "model", "name", "fixture-135m", "recipe", "native", "max_seq",
+                   2048, "kv_type", "f16", "threads", 2, "plan", plot_fixture_plan("ttft")));
+    for (int i = 0; i < 4 * PLOT_FIXTURE_SETS; i++) {
+        snprintf(case_id, sizeof case_id, "fixture-135m/session=%d/set=%d", i / PLOT_FIXTURE_SETS,
+                 i % PLOT_FIXTURE_SETS);
+        emit(to, "plan", case_id,
+             json_pack("{s:{s:s}, s:s, s:i, s:s, s:i, s:o, s:o}", "model", "name", "fixture-135m", "recipe", "native",
+                       "max_seq", 2048, "kv_type", "f16", "threads", 2, "samples", noisy(7e7, 3), "plan",
+                       plot_fixture_replay(i % PLOT_FIXTURE_SETS, i / PLOT_FIXTURE_SETS)));
+    }
+    for (int i = 0; i < 12; i++) {
+        json_t *turn = plot_fixture_turn(i / 4, i % 4, &ns);
+        snprintf(case_id, sizeof case_id, "fixture-135m/turns=3/turn=%d/%d", i / 4 + 1, i % 4);
+        emit(to, "profile", case_id,
+             json_pack("{s:{s:s}, s:s, s:s, s:i, s:s, s:i, s:i, s:o, s:o}", "model", "name", "fixture-135m", "recipe",
+                       "native", "phase", "append", "max_seq", 512, "kv_type", "f16", "threads", 2, "n_prompt", 30,
+                       "samples", noisy(ns, 5), "turn", turn));
+    }
+}
+
 void plot_fixture_models(FILE *to)
 {
     state = 2;
@@ -273,6 +299,7 @@ void plot_fixture_models(FILE *to)
     quality_records(to);
     for (int skip = 0; skip < 2; skip++)
         emit(to, "cost", skip ? "fixture-135m/skip/table" : "fixture-135m/literal/table", plot_fixture_cost(skip));
+    plan_records(to);
 }
 
 static json_t *changed(const char *id, const char *verdict, double change, double low, json_t *high)
