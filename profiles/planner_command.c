@@ -11,6 +11,7 @@
 #include "cpu.h"
 #include "planner_options.h"
 #include "planner_replay.h"
+#include "random.h"
 #include "static_scales.h"
 
 struct command {
@@ -93,14 +94,6 @@ static int open_replay(struct command *c, char *why, size_t why_bytes)
                : 0;
 }
 
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
-
 static void case_id(const struct command *c, char *id, size_t bytes, const char *what)
 {
     const char *slash = strrchr(c->facts.turns, '/');
@@ -113,7 +106,7 @@ static void case_id(const struct command *c, char *id, size_t bytes, const char 
 static int add_cases(struct command *c, struct sm_cases *cases, char *why, size_t why_bytes)
 {
     char id[512], what[256];
-    uint64_t state = (uint64_t)c->options.token_seed;
+    struct sm_random random = {(uint64_t)c->options.token_seed};
     const size_t sessions = c->options.verify ? c->turns.sessions : 0;
     snprintf(what, sizeof what, "objective=%s,max_plans=%lld,max_buckets=%lld,memory=%lld",
              planner_objectives[c->options.objective], (long long)c->options.most_plans,
@@ -122,7 +115,7 @@ static int add_cases(struct command *c, struct sm_cases *cases, char *why, size_
     c->order = calloc(sessions + 1, sizeof *c->order);
     if (!c->order || sm_cases_add(cases, id, "plan", 0.001, NULL)) goto no_memory;
     for (size_t i = 0; i < sessions; i++) { /* shuffled as it grows */
-        const size_t at = (size_t)(draw(&state) % (i + 1));
+        const size_t at = sm_random_below(&random, (uint32_t)i + 1);
         c->order[i] = c->order[at];
         c->order[at] = i;
     }

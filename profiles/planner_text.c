@@ -79,7 +79,7 @@ void planner_text(const struct planner_study *s, const struct planner_facts *fac
             sm_cell_shown(cell[0], sizeof *cell, "%.1f", 100 * prefill->median_error),
             sm_cell_shown(cell[1], sizeof *cell, "%.1f", 100 * append->median_error), facts->turns, t->weight,
             t->sessions, t->in / t->weight, t->out / t->weight);
-    fprintf(out, "\nLeast %s: max_seq %zu, %zu plans. Exact: the best of all sets, %zu looked at in %.2f s.\n\n",
+    fprintf(out, "\nLeast %s: max_seq %zu, %zu plans. Exact, of all candidates: %zu sets looked at in %.2f s.\n\n",
             whats[s->objective], s->problem.max_seq, planner_plans(&s->planned.set), s->sets, s->seconds);
     print_head(out, "set");
     print_row(s, &s->planned, "planned", out);
