@@ -57,7 +57,7 @@ static double weight_of(const struct sm_comparison *c)
     case SM_VERDICT_SLOWER: return 6e6 + c->estimate.effect;
     case SM_VERDICT_SLOWER_WITHIN: return 5e6 + c->estimate.effect;
     case SM_VERDICT_LAYOUT: return 4.5e6 + c->estimate.effect;
-    case SM_VERDICT_INCONCLUSIVE: return 4e6 + c->estimate.effect;
+    case SM_VERDICT_INCONCLUSIVE: return 4e6 + (isfinite(c->estimate.effect) ? c->estimate.effect : 0);
     case SM_VERDICT_FASTER: return 3e6 - c->estimate.effect;
     case SM_VERDICT_FASTER_WITHIN: return 2e6 - c->estimate.effect;
     case SM_VERDICT_SAME: return 1e6;
@@ -90,7 +90,7 @@ static size_t not_excluded(const struct sm_report *r)
     size_t n = 0;
     for (size_t i = 0; i < r->pairing->count; i++) {
         const struct sm_comparison *c = &r->pairing->list[i];
-        n += !c->control && c->launches && c->estimate.high >= log1p(r->options->tolerance);
+        n += !c->control && c->estimate.high >= log1p(r->options->tolerance);
     }
     return n;
 }

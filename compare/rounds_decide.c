@@ -142,7 +142,13 @@ static void decide_all(struct sm_pairing *p, const struct sm_rounds_options *o, 
     bool *found = calloc(p->count + 1, sizeof *found);
     size_t *of = malloc((p->count + 1) * sizeof *of), m = 0;
     for (size_t i = 0; values && found && of && i < p->count; i++) {
-        if (!measured(&p->list[i])) continue;
+        struct sm_comparison *c = &p->list[i];
+        if (c->verdict == SM_VERDICT_OPEN && !c->control && !c->launches && !c->randomised) { /* time was up */
+            c->verdict = SM_VERDICT_INCONCLUSIVE;
+            c->estimate = (struct sm_paired){.effect = NAN, .low = -INFINITY, .high = INFINITY, .spread = NAN};
+            c->detectable = NAN;
+        }
+        if (!measured(c)) continue;
         of[m] = i;
         values[m++] = p->list[i].looks ? p->list[i].p_overall : NAN;
     }
