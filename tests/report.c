@@ -193,6 +193,10 @@ static void documents_are_in_the_page(void **unused)
     write_file(OUT "/foreign.json", "{\"schema\": \"slotmark-compare\", \"comparisons\": [1, {}, {\"id\": 3}]}");
     assert_int_equal(report("-o", OUT "/foreign.html", OUT "/foreign.json", NULL, NULL), 2);
     assert_non_null(strstr(said, "no record in"));
+    assert_int_equal(truncate(OUT "/foreign.json", (64 << 20) + 1), 0); /* a hole takes no room */
+    assert_int_equal(report("-o", OUT "/foreign.html", OUT "/foreign.json", NULL, NULL), 2);
+    assert_non_null(strstr(said, "larger than 64 MiB"));
+    assert_int_equal(unlink(OUT "/foreign.json"), 0);
 }
 
 #define VENOM                                                                                                          \
@@ -388,14 +392,15 @@ static void ten_thousand_cases_make_one_page(void **unused)
     for (int i = 0; i < 10000; i++)
         fprintf(
             to,
-            "{\"schema\":1,\"kind\":\"bench\",\"case\":\"matmul_f32/%s/rows=%d,out=2048,in=2048/t1/hot\",\"status\":"
+            "{\"schema\":1,\"kind\":\"bench\",\"case\":\"matmul_f32/%s/rows=%d,out=%d,in=2048/t1/hot\",\"status\":"
             "\"%s\",\"why\":%s,\"started\":\"2026-01-31T%02d:%02d:00Z\",\"command\":\"slotmark bench --full\","
-            "\"family\":\"matmul_f32\",\"group\":\"matmul\",\"variant\":\"%s\",\"shape\":{\"rows\":%d,\"out\":2048,"
+            "\"family\":\"matmul_f32\",\"group\":\"matmul\",\"variant\":\"%s\",\"shape\":{\"rows\":%d,\"out\":%d,"
             "\"in\":2048},\"threads\":1,\"cache_state\":\"hot\",\"samples\":[%d,%d,%d],\"ops\":%d,\"machine\":{\"cpu\":"
             "\"Fixture CPU\",\"features\":[\"fma\",\"avx\",\"f16c\",\"avx2\",\"avx512f\"]},\"build\":{\"commit\":"
             "\"fixture\"},\"witnesses\":{\"core_hz_before\":2.5e9,\"core_hz_after\":2.5e9,\"flags\":[]}}\n",
-            i % 2 ? "avx2" : "ref", i / 2, i % 97 ? "ok" : "error", i % 97 ? "null" : "\"wrong\"", i / 60 % 24, i % 60,
-            i % 2 ? "avx2" : "ref", i / 2, 100 + i, 90 + i, 130 + i, 4096 * i);
+            i % 2 ? "avx2" : "ref", 1 << i / 2 % 10, 64 + i / 20, i % 97 ? "ok" : "error",
+            i % 97 ? "null" : "\"wrong\"", i / 60 % 24, i % 60, i % 2 ? "avx2" : "ref", 1 << i / 2 % 10, 64 + i / 20,
+            100 + i, 90 + i, 130 + i, 4096 * i);
     assert_int_equal(fclose(to), 0);
     assert_int_equal(report("-o", OUT "/many.html", OUT "/many.jsonl", NULL, NULL), 0);
     check_page(OUT "/many.html", OUT "/many.jsonl");
