@@ -6,10 +6,10 @@
  * the last one full (static-contract: 1.7). At P valid slots a call of Q rows needs P + Q <= K. Which calls, is the
  * best there are: not the smallest bucket that holds the tokens, which bucket.h chooses.
  *
- * What a call costs is asked at the depth of its turn: the middle of the tokens that it takes in (after a prefill: that
- * the prefill leaves over), rounded to the middle of one of SM_PLANNER_DEPTHS equal parts of max_seq. Costs that rise
- * evenly with depth lose nothing at the middle, and the rounding is right on the average. The tokens generated are
- * decodes at the middle of their own.
+ * What a call costs is that of all its rows being real, an upper bound where some are padding, at the depth of its
+ * turn: the middle of the tokens that it takes in (after a prefill: that the prefill leaves over), rounded to the
+ * middle of one of SM_PLANNER_DEPTHS equal parts of max_seq. Costs that rise evenly with depth lose nothing at the
+ * middle, and the rounding is right on the average. The tokens generated are decodes at the middle of their own.
  *
  * With that, the best calls are those of least sum, in any order. Let E(t) be the least cost of buckets and decodes
  * with exactly t rows in all: E(0) = 0, E(t) = min over sizes q of c(q) + E(t - q), a knapsack to which a size is added
