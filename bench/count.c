@@ -5,27 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "count_region.h"
 #include "count_table.h"
-#include "count_tool.h"
 #include "cpu.h"
 #include "instances.h"
 #include "machine.h"
 #include "timed.h"
 
 struct counting {
-    struct sm_count_tool tool;
-    char out[SM_COUNT_PATH_BYTES]; /* the result file; empty: nothing is counted */
+    struct sm_callgrind tool;
+    char out[SM_CALLGRIND_PATH_BYTES]; /* the result file; empty: nothing is counted */
 };
 
-static json_t *cache_json(const struct sm_count_cache *cache)
+static json_t *cache_json(const struct sm_callgrind_cache *cache)
 {
     return json_pack("{s:I,s:I,s:I}", "bytes", (json_int_t)cache->bytes, "ways", (json_int_t)cache->ways, "line",
                      (json_int_t)cache->line);
 }
 
-static void put_tool(struct sm_record *r, const struct sm_count_tool *tool)
+static void put_tool(struct sm_record *r, const struct sm_callgrind *tool)
 {
-    const struct sm_count_geometry *g = &tool->geometry;
+    const struct sm_callgrind_geometry *g = &tool->geometry;
     sm_record_put_string(r, "callgrind", "valgrind", tool->version);
     sm_record_put_json(r, "callgrind", "i1", cache_json(&g->i1));
     sm_record_put_json(r, "callgrind", "d1", cache_json(&g->d1));
@@ -39,9 +39,9 @@ static void put_counter(struct sm_record *r, const char *name, uint64_t value, b
     sm_record_counter_put(r, "exact", json_boolean(exact));
 }
 
-static void put_counts(struct sm_record *r, const struct sm_counted *counted, size_t threads)
+static void put_counts(struct sm_record *r, const struct sm_callgrind_counts *counted, size_t threads)
 {
-    struct sm_counted sum = {0};
+    struct sm_callgrind_counts sum = {0};
     json_t *by_thread = json_array();
     for (size_t i = 0; i < threads; i++) {
         sum.instructions += counted[i].instructions;
@@ -89,23 +89,64 @@ static int check(const struct sm_bench_case *c, struct sm_record *r, char *why, 
     return result;
 }
 
+/* By thread; the jump of the region is taken off. */
+static int read_threads(const struct sm_callgrind *tool, size_t threads, pid_t pid, struct sm_callgrind_counts *counted,
+                        char *why, size_t why_bytes)
+{
+    for (size_t i = 0; i < threads; i++) {
+        char path[SM_CALLGRIND_PATH_BYTES + 64];
+        sm_callgrind_file(tool, pid, i + 1, path, sizeof path);
+        if (sm_callgrind_read(path, &counted[i], why, why_bytes)) return -1;
+        counted[i].instructions -= SM_COUNT_REGION_INSTRUCTIONS;
+        counted[i].branches -= SM_COUNT_REGION_BRANCHES;
+    }
+    return 0;
+}
+
+/* One call of the case, by thread, in a child: its words are what count_child.c reads. */
+static enum sm_callgrind_outcome run_child(const struct sm_callgrind *tool, const struct sm_bench_case *c,
+                                           struct sm_callgrind_counts *counted, char *why, size_t why_bytes)
+{
+    char shape[SM_MAX_DIMS * 24] = "", threads[24], seed[24], sweep[24], said[256];
+    size_t used = 0;
+    for (size_t d = 0; d < c->family->dim_count; d++)
+        used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%lld", d ? "," : "", (long long)c->shape.dim[d]);
+    snprintf(threads, sizeof threads, "%zu", c->threads);
+    snprintf(seed, sizeof seed, "%llu", (unsigned long long)c->seed);
+    snprintf(sweep, sizeof sweep, "%zu", c->cold ? tool->geometry.ll.bytes : 0);
+    snprintf(said, sizeof said, "%s/%s", c->family->name, c->variant->name);
+    char bench[] = "bench", counted_word[] = "--counted", family[64], variant[64];
+    snprintf(family, sizeof family, "%s", c->family->name);
+    snprintf(variant, sizeof variant, "%s", c->variant->name);
+    char *const words[] = {bench, counted_word, family, variant, shape, threads, seed, sweep};
+    const struct sm_callgrind_child child = {.words = words,
+                                             .word_count = sizeof words / sizeof *words,
+                                             .toggle = SM_COUNT_SYMBOL,
+                                             .dump_after = SM_COUNT_SYMBOL, /* a file for each part */
+                                             .said = said};
+    pid_t pid;
+    const enum sm_callgrind_outcome outcome = sm_callgrind_run(tool, &child, &pid, why, why_bytes);
+    if (outcome != SM_CALLGRIND_DONE) return outcome;
+    return read_threads(tool, c->threads, pid, counted, why, why_bytes) ? SM_CALLGRIND_FAILED : SM_CALLGRIND_DONE;
+}
+
 /* NULL, or what status the record fails with. */
-static const char *count(const struct sm_count_tool *tool, const struct sm_bench_case *c, struct sm_record *r,
+static const char *count(const struct sm_callgrind *tool, const struct sm_bench_case *c, struct sm_record *r,
                          bool *interrupted, char *why, size_t why_bytes)
 {
-    struct sm_counted *counted = calloc(c->threads, sizeof *counted);
+    struct sm_callgrind_counts *counted = calloc(c->threads, sizeof *counted);
     const char *status = "error";
     if (!counted) {
         snprintf(why, why_bytes, "no memory for its counts");
     } else if (!check(c, r, why, why_bytes)) {
-        switch (sm_count_tool_run(tool, c, counted, why, why_bytes)) {
-        case SM_COUNTED:
+        switch (run_child(tool, c, counted, why, why_bytes)) {
+        case SM_CALLGRIND_DONE:
             put_counts(r, counted, c->threads);
             status = NULL;
             break;
-        case SM_COUNT_REFUSED: status = "skipped"; break;
-        case SM_COUNT_FAILED: break;
-        case SM_COUNT_INTERRUPTED: *interrupted = true; break;
+        case SM_CALLGRIND_REFUSED: status = "skipped"; break;
+        case SM_CALLGRIND_FAILED: break;
+        case SM_CALLGRIND_INTERRUPTED: *interrupted = true; break;
         }
     }
     free(counted);
@@ -156,12 +197,12 @@ int sm_count_cases(const struct sm_cases *cases, const struct sm_case_options *o
         snprintf(why, why_bytes, "no memory");
         return 2;
     }
-    if (!sm_count_tool_open(&k->tool, why, why_bytes)) {
+    if (!sm_callgrind_open(&k->tool, why, why_bytes)) {
         code = sm_cases_run(cases, options, run_one, k, why, why_bytes);
         const char *out = *k->out ? k->out : options->resume;
         if (code != 2 && out && sm_count_show(out, format, why, why_bytes)) code = 2;
     }
-    sm_count_tool_close(&k->tool);
+    sm_callgrind_close(&k->tool);
     free(k);
     return code;
 }

@@ -7,14 +7,14 @@
 
 #include "count.h"
 #include "count_region.h"
-#include "count_tool.h"
 #include "cpu.h"
 #include "instances.h"
+#include "rates.h"
 
 #define WARM_CALLS 2
 #define SWEEP_STEP 16 /* bytes: no line is shorter */
 
-#ifdef SM_COUNT_POSSIBLE
+#ifdef SM_CALLGRIND_POSSIBLE
 /* rdi: args; rsi: fn, since a struct of four words goes onto the stack. */
 __asm__(".pushsection .text\n"
         ".p2align 6\n"
@@ -96,7 +96,7 @@ static int read_case(char *const *words, size_t count, struct sm_bench_case *c, 
     if (!c->variant) return complain("the family has no variant", words[1]);
     if (c->variant->needs & ~sm_cpu_features()) {
         complain("the CPU that valgrind shows lacks what it needs:", c->variant->isa);
-        return SM_COUNT_EXIT_REFUSED;
+        return SM_CALLGRIND_EXIT_REFUSED;
     }
     if (shape_of(c->family, words[2], &c->shape) || c->workload->refuse(&c->shape))
         return complain("the family has no such shape:", words[2]);

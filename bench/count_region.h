@@ -5,16 +5,8 @@
 #ifndef SM_COUNT_REGION_H
 #define SM_COUNT_REGION_H
 
+#include "callgrind.h"
 #include "registry.h"
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SM_COUNT_POSSIBLE 1
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#undef SM_COUNT_POSSIBLE
-#endif
-#endif
-#endif
 
 #define SM_COUNT_SYMBOL "sm_count_region"
 #define SM_COUNT_REGION_INSTRUCTIONS 1

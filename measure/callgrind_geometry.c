@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "count_tool.h"
+#include "callgrind.h"
 #include "machine.h"
 
 #define WAYS_MOST 64
@@ -15,15 +15,15 @@ static size_t power_below(size_t n)
     return power;
 }
 
-struct sm_count_cache sm_count_cache_fit(size_t bytes, size_t ways, size_t line)
+struct sm_callgrind_cache sm_callgrind_cache_fit(size_t bytes, size_t ways, size_t line)
 {
-    struct sm_count_cache cache = {0};
+    struct sm_callgrind_cache cache = {0};
     if (!bytes) return cache;
     if (bytes > BYTES_MOST) bytes = BYTES_MOST;
     cache.line = line < 16 || line > 4096 ? 64 : power_below(line);
     if (ways < 1 || ways > WAYS_MOST) ways = 8;
     const size_t lines = bytes / cache.line;
-    if (lines < 2 * ways) return (struct sm_count_cache){0};
+    if (lines < 2 * ways) return (struct sm_callgrind_cache){0};
     /* where the number of sets is no power of two: fewer, and more ways, until nothing is left over */
     size_t sets = power_below(lines / ways);
     while (lines % sets && lines / sets <= WAYS_MOST / 2) sets /= 2;
@@ -56,18 +56,18 @@ static char read_type(const char *folder, int index)
     return type;
 }
 
-struct sm_count_geometry sm_count_geometry_read(const char *folder)
+struct sm_callgrind_geometry sm_callgrind_geometry_read(const char *folder)
 {
-    struct sm_count_geometry g = {0};
+    struct sm_callgrind_geometry g = {0};
     const struct sm_machine *m = sm_machine();
     size_t last = 0;
     for (int i = 0; i < 16; i++) {
         const size_t level = read_number(folder, i, "level");
         const char type = read_type(folder, i); /* Data, Instruction, Unified */
         if (!level || !type) continue;
-        const struct sm_count_cache cache =
-            sm_count_cache_fit(read_number(folder, i, "size"), read_number(folder, i, "ways_of_associativity"),
-                               read_number(folder, i, "coherency_line_size"));
+        const struct sm_callgrind_cache cache =
+            sm_callgrind_cache_fit(read_number(folder, i, "size"), read_number(folder, i, "ways_of_associativity"),
+                                   read_number(folder, i, "coherency_line_size"));
         if (level == 1 && type != 'I') g.d1 = cache;
         if (level == 1 && type != 'D') g.i1 = cache;
         if (level > 1 && level > last && type != 'I' && cache.bytes) {
@@ -75,9 +75,12 @@ struct sm_count_geometry sm_count_geometry_read(const char *folder)
             last = level;
         }
     }
-    if (!g.d1.bytes) g.d1 = sm_count_cache_fit(m->l1d_bytes ? m->l1d_bytes : 32768, 8, m->line_bytes);
-    if (!g.i1.bytes) g.i1 = sm_count_cache_fit(32768, 8, g.d1.line);
+    if (!g.d1.bytes) g.d1 = sm_callgrind_cache_fit(m->l1d_bytes ? m->l1d_bytes : 32768, 8, m->line_bytes);
+    if (!g.i1.bytes) g.i1 = sm_callgrind_cache_fit(32768, 8, g.d1.line);
     if (!g.ll.bytes)
-        g.ll = sm_count_cache_fit(m->l3_bytes ? m->l3_bytes : m->l2_bytes ? m->l2_bytes : 8u << 20, 16, m->line_bytes);
+        g.ll = sm_callgrind_cache_fit(m->l3_bytes   ? m->l3_bytes
+                                      : m->l2_bytes ? m->l2_bytes
+                                                    : 8u << 20,
+                                      16, m->line_bytes);
     return g;
 }

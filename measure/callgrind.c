@@ -1,4 +1,4 @@
-#include "count_tool.h"
+#include "callgrind.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,11 +15,10 @@
 #include <unistd.h>
 
 #include "cases.h"
-#include "count_region.h"
 
 #define CACHE_FOLDER "/sys/devices/system/cpu/cpu0/cache"
 #define COMMAND_LINE_BYTES ((size_t)1 << 20)
-#define ARGUMENTS_MOST (SM_COUNT_PLUGINS_MOST + 32)
+#define ARGUMENTS_MOST (SM_CALLGRIND_PLUGINS_MOST + 128)
 
 static int find_valgrind(char *path, size_t bytes)
 {
@@ -78,9 +77,9 @@ static void read_line(const char *path, const char *begins, char *line, size_t b
         if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
 }
 
-static int ask_version(struct sm_count_tool *tool)
+static int ask_version(struct sm_callgrind *tool)
 {
-    char said[SM_COUNT_PATH_BYTES + 16];
+    char said[SM_CALLGRIND_PATH_BYTES + 16];
     char *arguments[] = {tool->valgrind, "--version", NULL}, *environment[] = {NULL};
     pid_t pid;
     snprintf(said, sizeof said, "%s/said", tool->folder);
@@ -90,7 +89,7 @@ static int ask_version(struct sm_count_tool *tool)
 }
 
 /* The words --plugin FILE.so that this process was started with stand before its command. */
-static int read_plugins(struct sm_count_tool *tool)
+static int read_plugins(struct sm_callgrind *tool)
 {
     tool->command_line = calloc(1, COMMAND_LINE_BYTES + 2);
     FILE *f = fopen("/proc/self/cmdline", "r");
@@ -99,7 +98,7 @@ static int read_plugins(struct sm_count_tool *tool)
     char *word = tool->command_line, *const end = word + bytes;
     if (!bytes) return -1;
     for (word += strlen(word) + 1; word < end && !strncmp(word, "--plugin", 8); word += strlen(word) + 1) {
-        if (tool->plugin_count + 2 > SM_COUNT_PLUGINS_MOST) return -1;
+        if (tool->plugin_count + 2 > SM_CALLGRIND_PLUGINS_MOST) return -1;
         tool->plugins[tool->plugin_count++] = word;
         if (word[8]) continue;
         word += strlen(word) + 1;
@@ -108,10 +107,10 @@ static int read_plugins(struct sm_count_tool *tool)
     return 0;
 }
 
-int sm_count_tool_open(struct sm_count_tool *tool, char *why, size_t why_bytes)
+int sm_callgrind_open(struct sm_callgrind *tool, char *why, size_t why_bytes)
 {
-    *tool = (struct sm_count_tool){.geometry = sm_count_geometry_read(CACHE_FOLDER)};
-#ifndef SM_COUNT_POSSIBLE
+    *tool = (struct sm_callgrind){.geometry = sm_callgrind_geometry_read(CACHE_FOLDER)};
+#ifndef SM_CALLGRIND_POSSIBLE
     snprintf(why, why_bytes,
              "--count: this program cannot run under valgrind: it is not for x86-64, or has a sanitizer");
     return -1;
@@ -151,63 +150,19 @@ static void empty_folder(const char *folder)
     if (d) closedir(d);
 }
 
-void sm_count_tool_close(struct sm_count_tool *tool)
+void sm_callgrind_close(struct sm_callgrind *tool)
 {
     if (*tool->folder) {
         empty_folder(tool->folder);
         rmdir(tool->folder);
     }
     free(tool->command_line);
-    *tool = (struct sm_count_tool){.valgrind = ""};
-}
-
-/* The numbers of a line, by the names of another: "events: Ir Dr" and "totals: 5 2". */
-static uint64_t event(const char *names, const char *values, const char *name)
-{
-    const size_t n = strlen(name);
-    while (*names) {
-        names += strspn(names, " ");
-        const size_t length = strcspn(names, " ");
-        char *end;
-        const uint64_t value = strtoull(values, &end, 10); /* callgrind leaves out zeros at the end */
-        if (length == n && !memcmp(names, name, n)) return value;
-        names += length;
-        values = end;
-    }
-    return 0;
-}
-
-int sm_counted_read(const char *path, struct sm_counted *counted, char *why, size_t why_bytes)
-{
-    char names[1024], values[1024];
-    read_line(path, "events: ", names, sizeof names);
-    read_line(path, "totals: ", values, sizeof values);
-    if (!strstr(names, " Ir ") || !strstr(names, " Bc ") || !strstr(names, " DLmw ") || !*values) {
-        snprintf(why, why_bytes, "callgrind wrote no totals of all events");
-        return -1;
-    }
-    const char *const n = names + strlen("events: "), *const v = values + strlen("totals: ");
-    *counted = (struct sm_counted){
-        .instructions = event(n, v, "Ir"),
-        .branches = event(n, v, "Bc") + event(n, v, "Bi"),
-        .reads = event(n, v, "Dr"),
-        .writes = event(n, v, "Dw"),
-        .i1_misses = event(n, v, "I1mr"),
-        .d1_misses = event(n, v, "D1mr") + event(n, v, "D1mw"),
-        .ll_misses = event(n, v, "ILmr") + event(n, v, "DLmr") + event(n, v, "DLmw"),
-    };
-    if (counted->instructions < SM_COUNT_REGION_INSTRUCTIONS || counted->branches < SM_COUNT_REGION_BRANCHES) {
-        snprintf(why, why_bytes, "callgrind saw no call of the kernel");
-        return -1;
-    }
-    counted->instructions -= SM_COUNT_REGION_INSTRUCTIONS;
-    counted->branches -= SM_COUNT_REGION_BRANCHES;
-    return 0;
+    *tool = (struct sm_callgrind){.valgrind = ""};
 }
 
 /* The words of a command, one after another in text. */
 struct words {
-    char text[16384];
+    char text[65536];
     size_t used;
     char *argument[ARGUMENTS_MOST + 1];
     size_t count;
@@ -229,15 +184,13 @@ static void say(struct words *w, const char *format, ...)
     w->used += (size_t)n + 1;
 }
 
-static void say_cache(struct words *w, const char *name, const struct sm_count_cache *cache)
+static void say_cache(struct words *w, const char *name, const struct sm_callgrind_cache *cache)
 {
     say(w, "--%s=%zu,%zu,%zu", name, cache->bytes, cache->ways, cache->line);
 }
 
-static void say_command(struct words *w, const struct sm_count_tool *tool, const struct sm_bench_case *c)
+static void say_command(struct words *w, const struct sm_callgrind *tool, const struct sm_callgrind_child *child)
 {
-    char shape[SM_MAX_DIMS * 24] = "";
-    size_t used = 0;
     say(w, "%s", tool->valgrind);
     say(w, "--command-line-only=yes"); /* not what $VALGRIND_OPTS and .valgrindrc say */
     say(w, "--tool=callgrind");
@@ -245,8 +198,8 @@ static void say_command(struct words *w, const struct sm_count_tool *tool, const
     say(w, "--log-file=%s/log", tool->folder);
     say(w, "--callgrind-out-file=%s/out.%%p", tool->folder);
     say(w, "--collect-atstart=no");
-    say(w, "--toggle-collect=%s", SM_COUNT_SYMBOL);
-    say(w, "--dump-after=%s", SM_COUNT_SYMBOL); /* a file for each part */
+    say(w, "--toggle-collect=%s", child->toggle);
+    say(w, "--dump-after=%s", child->dump_after);
     say(w, "--cache-sim=yes");
     say(w, "--branch-sim=yes");
     say_cache(w, "I1", &tool->geometry.i1);
@@ -254,50 +207,37 @@ static void say_command(struct words *w, const struct sm_count_tool *tool, const
     say_cache(w, "LL", &tool->geometry.ll);
     say(w, "%s", tool->program);
     for (size_t i = 0; i < tool->plugin_count; i++) say(w, "%s", tool->plugins[i]);
-    say(w, "bench");
-    say(w, "--counted");
-    say(w, "%s", c->family->name);
-    say(w, "%s", c->variant->name);
-    for (size_t d = 0; d < c->family->dim_count; d++)
-        used += (size_t)snprintf(shape + used, sizeof shape - used, "%s%lld", d ? "," : "", (long long)c->shape.dim[d]);
-    say(w, "%s", shape);
-    say(w, "%zu", c->threads);
-    say(w, "%llu", (unsigned long long)c->seed);
-    say(w, "%zu", c->cold ? tool->geometry.ll.bytes : 0);
+    for (size_t i = 0; i < child->word_count; i++) say(w, "%s", child->words[i]);
 }
 
 /* Nothing of the user's, so that the stack lies where it lay: what waits sleeps, and functions are bound at once. */
-static void say_environment(struct words *w)
+static void say_environment(struct words *w, const struct sm_callgrind_child *child)
 {
     const char *library = getenv("VALGRIND_LIB");
     say(w, "OMP_WAIT_POLICY=passive");
     say(w, "LD_BIND_NOW=1");
     say(w, "SLOTMARK_PLUGINS_TRIED=1");
+    if (child->one_thread) say(w, "OMP_THREAD_LIMIT=1");
+    for (size_t i = 0; child->keep && child->keep[i]; i++)
+        if (getenv(child->keep[i])) say(w, "%s=%s", child->keep[i], getenv(child->keep[i]));
     if (library) say(w, "VALGRIND_LIB=%s", library);
 }
 
-static int read_threads(const struct sm_count_tool *tool, const struct sm_bench_case *c, pid_t pid,
-                        struct sm_counted *counted, char *why, size_t why_bytes)
+void sm_callgrind_file(const struct sm_callgrind *tool, pid_t pid, size_t i, char *path, size_t bytes)
 {
-    for (size_t i = 0; i < c->threads; i++) {
-        char path[SM_COUNT_PATH_BYTES + 64];
-        snprintf(path, sizeof path, "%s/out.%ld.%zu", tool->folder, (long)pid, i + 1);
-        if (sm_counted_read(path, &counted[i], why, why_bytes)) return -1;
-    }
-    return 0;
+    snprintf(path, bytes, "%s/out.%ld.%zu", tool->folder, (long)pid, i);
 }
 
-static enum sm_count_outcome judge_end(const struct sm_count_tool *tool, const struct sm_bench_case *c, int status,
-                                       char *why, size_t why_bytes)
+static enum sm_callgrind_outcome judge_end(const struct sm_callgrind *tool, const char *wanted, int status, char *why,
+                                           size_t why_bytes)
 {
-    char path[SM_COUNT_PATH_BYTES + 16], line[512], wanted[256];
+    char path[SM_CALLGRIND_PATH_BYTES + 16], line[512];
     snprintf(path, sizeof path, "%s/said", tool->folder);
     read_line(path, NULL, line, sizeof line);
-    snprintf(wanted, sizeof wanted, "%s/%s", c->family->name, c->variant->name);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !strcmp(line, wanted)) return SM_COUNTED;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && !strcmp(line, wanted)) return SM_CALLGRIND_DONE;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGILL) {
         snprintf(why, why_bytes, "%s does not know an instruction that it uses", tool->version);
-        return SM_COUNT_REFUSED;
+        return SM_CALLGRIND_REFUSED;
     }
     if (!*line) {
         snprintf(path, sizeof path, "%s/log", tool->folder);
@@ -307,35 +247,33 @@ static enum sm_count_outcome judge_end(const struct sm_count_tool *tool, const s
         snprintf(why, why_bytes, "%s ended with signal %d: %s", tool->version, WTERMSIG(status), line);
     else
         snprintf(why, why_bytes, "%s ended with %d: %s", tool->version, WEXITSTATUS(status), line);
-    return WIFEXITED(status) && WEXITSTATUS(status) == SM_COUNT_EXIT_REFUSED ? SM_COUNT_REFUSED : SM_COUNT_FAILED;
+    return WIFEXITED(status) && WEXITSTATUS(status) == SM_CALLGRIND_EXIT_REFUSED ? SM_CALLGRIND_REFUSED
+                                                                                 : SM_CALLGRIND_FAILED;
 }
 
-enum sm_count_outcome sm_count_tool_run(const struct sm_count_tool *tool, const struct sm_bench_case *c,
-                                        struct sm_counted *counted, char *why, size_t why_bytes)
+enum sm_callgrind_outcome sm_callgrind_run(const struct sm_callgrind *tool, const struct sm_callgrind_child *child,
+                                           pid_t *pid, char *why, size_t why_bytes)
 {
     static struct words arguments, environment;
-    char said[SM_COUNT_PATH_BYTES + 16];
-    pid_t pid;
+    char said[SM_CALLGRIND_PATH_BYTES + 16];
     arguments = (struct words){.used = 0};
     environment = (struct words){.used = 0};
-    say_command(&arguments, tool, c);
-    say_environment(&environment);
+    say_command(&arguments, tool, child);
+    say_environment(&environment, child);
     if (arguments.full || environment.full) {
         snprintf(why, why_bytes, "the command line of its child is too long");
-        return SM_COUNT_FAILED;
+        return SM_CALLGRIND_FAILED;
     }
     empty_folder(tool->folder);
     snprintf(said, sizeof said, "%s/said", tool->folder);
-    const int status = run(arguments.argument, environment.argument, said, &pid);
+    const int status = run(arguments.argument, environment.argument, said, pid);
     if (status == -2) {
         snprintf(why, why_bytes, "interrupted");
-        return SM_COUNT_INTERRUPTED;
+        return SM_CALLGRIND_INTERRUPTED;
     }
     if (status == -1) {
         snprintf(why, why_bytes, "no process could be started for callgrind");
-        return SM_COUNT_FAILED;
+        return SM_CALLGRIND_FAILED;
     }
-    const enum sm_count_outcome outcome = judge_end(tool, c, status, why, why_bytes);
-    if (outcome != SM_COUNTED) return outcome;
-    return read_threads(tool, c, pid, counted, why, why_bytes) ? SM_COUNT_FAILED : SM_COUNTED;
+    return judge_end(tool, child->said, status, why, why_bytes);
 }
