@@ -17,49 +17,15 @@ struct counting {
     char out[SM_CALLGRIND_PATH_BYTES]; /* the result file; empty: nothing is counted */
 };
 
-static json_t *cache_json(const struct sm_callgrind_cache *cache)
-{
-    return json_pack("{s:I,s:I,s:I}", "bytes", (json_int_t)cache->bytes, "ways", (json_int_t)cache->ways, "line",
-                     (json_int_t)cache->line);
-}
-
-static void put_tool(struct sm_record *r, const struct sm_callgrind *tool)
-{
-    const struct sm_callgrind_geometry *g = &tool->geometry;
-    sm_record_put_string(r, "callgrind", "valgrind", tool->version);
-    sm_record_put_json(r, "callgrind", "i1", cache_json(&g->i1));
-    sm_record_put_json(r, "callgrind", "d1", cache_json(&g->d1));
-    sm_record_put_json(r, "callgrind", "ll", cache_json(&g->ll));
-}
-
-static void put_counter(struct sm_record *r, const char *name, uint64_t value, bool exact, size_t threads)
-{
-    sm_record_add_counter(r, name, (double)value, "1", "callgrind", "usable", NULL, threads > 1 ? "team" : "thread 0");
-    sm_record_counter_put(r, "value", json_integer((json_int_t)value));
-    sm_record_counter_put(r, "exact", json_boolean(exact));
-}
-
 static void put_counts(struct sm_record *r, const struct sm_callgrind_counts *counted, size_t threads)
 {
     struct sm_callgrind_counts sum = {0};
     json_t *by_thread = json_array();
     for (size_t i = 0; i < threads; i++) {
-        sum.instructions += counted[i].instructions;
-        sum.branches += counted[i].branches;
-        sum.reads += counted[i].reads;
-        sum.writes += counted[i].writes;
-        sum.i1_misses += counted[i].i1_misses;
-        sum.d1_misses += counted[i].d1_misses;
-        sum.ll_misses += counted[i].ll_misses;
+        sm_callgrind_add(&sum, &counted[i]);
         json_array_append_new(by_thread, json_integer((json_int_t)counted[i].instructions));
     }
-    put_counter(r, "instructions", sum.instructions, true, threads);
-    put_counter(r, "branches", sum.branches, true, threads);
-    put_counter(r, "memory_reads", sum.reads, true, threads);
-    put_counter(r, "memory_writes", sum.writes, true, threads);
-    put_counter(r, "sim_l1i_misses", sum.i1_misses, false, threads);
-    put_counter(r, "sim_l1d_misses", sum.d1_misses, false, threads);
-    put_counter(r, "sim_ll_misses", sum.ll_misses, false, threads);
+    sm_callgrind_record(r, &sum, 1, threads > 1 ? "team" : "thread 0");
     sm_record_put_json(r, "callgrind", "instructions_by_thread", by_thread);
 }
 
@@ -168,7 +134,7 @@ static enum sm_case_outcome run_one(void *context, const struct sm_case *one, st
     }
     sm_timed_describe(r, c);
     sm_record_set_string(r, "unit", NULL); /* of samples, of which a count has none */
-    put_tool(r, &k->tool);
+    sm_callgrind_record_tool(r, &k->tool);
     if (c->variant->needs & ~SM_COUNT_FEATURES)
         snprintf(reason, sizeof reason, "%s needs %s instructions, which %s cannot run", c->variant->name,
                  c->variant->isa, k->tool.version);

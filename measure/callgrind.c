@@ -17,6 +17,7 @@
 #include "cases.h"
 
 #define CACHE_FOLDER "/sys/devices/system/cpu/cpu0/cache"
+#define STACK_TOP 16384
 #define COMMAND_LINE_BYTES ((size_t)1 << 20)
 #define ARGUMENTS_MOST (SM_CALLGRIND_PLUGINS_MOST + 128)
 
@@ -223,6 +224,16 @@ static void say_environment(struct words *w, const struct sm_callgrind_child *ch
     if (library) say(w, "VALGRIND_LIB=%s", library);
 }
 
+/* Whatever is said, the strings and pointers above the stack take the same room, and the stack lies where it lay. */
+static void say_padding(struct words *environment, const struct words *arguments)
+{
+    static char padding[STACK_TOP + 1];
+    const size_t used = environment->used + arguments->used + sizeof(char *) * (environment->count + arguments->count);
+    if (used >= STACK_TOP) return;
+    memset(padding, '-', STACK_TOP);
+    say(environment, "SLOTMARK_PADDING=%.*s", (int)(STACK_TOP - used), padding);
+}
+
 void sm_callgrind_file(const struct sm_callgrind *tool, pid_t pid, size_t i, char *path, size_t bytes)
 {
     snprintf(path, bytes, "%s/out.%ld.%zu", tool->folder, (long)pid, i);
@@ -260,6 +271,7 @@ enum sm_callgrind_outcome sm_callgrind_run(const struct sm_callgrind *tool, cons
     environment = (struct words){.used = 0};
     say_command(&arguments, tool, child);
     say_environment(&environment, child);
+    say_padding(&environment, &arguments);
     if (arguments.full || environment.full) {
         snprintf(why, why_bytes, "the command line of its child is too long");
         return SM_CALLGRIND_FAILED;

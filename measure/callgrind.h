@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "record.h"
+
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define SM_CALLGRIND_POSSIBLE 1
 #if defined(__has_feature)
@@ -89,6 +91,15 @@ enum sm_callgrind_outcome sm_callgrind_run(const struct sm_callgrind *tool, cons
 
 /* The i-th file that it wrote, from 1. */
 void sm_callgrind_file(const struct sm_callgrind *tool, pid_t pid, size_t i, char *path, size_t bytes);
+
+void sm_callgrind_add(struct sm_callgrind_counts *sum, const struct sm_callgrind_counts *more);
+
+/* Into "counters": the mean of so many calls. And as an object, a member for each counter. */
+void sm_callgrind_record(struct sm_record *record, const struct sm_callgrind_counts *counts, uint64_t calls,
+                         const char *scope);
+json_t *sm_callgrind_json(const struct sm_callgrind_counts *counts, uint64_t calls);
+/* Into "callgrind": version and simulated caches. */
+void sm_callgrind_record_tool(struct sm_record *record, const struct sm_callgrind *tool);
 
 /* Exit code of a child that finds valgrind's CPU too small for what it was told. */
 #define SM_CALLGRIND_EXIT_REFUSED 3

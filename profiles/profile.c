@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "cases.h"
 #include "clock.h"
+#include "count_trial.h"
 #include "cpu.h"
 #include "profile.h"
 #include "profile_options.h"
@@ -36,6 +37,11 @@ struct run {
     struct sm_counted *counted[SM_COUNTER_GROUPS_MOST];
     size_t counted_count;
     char out[4096]; /* the result file, once a case has run */
+    /* --count */
+    struct sm_callgrind callgrind;
+    char **words; /* of a child: "profile --counted N" and this command's own */
+    size_t word_count;
+    size_t child; /* this is the child that counts the trial of this number, from 1; 0: it is none */
 };
 
 static bool not_interrupted(void)
@@ -47,7 +53,8 @@ static struct sm_weights *weights_for(struct run *run, int recipe, enum sm_scale
 {
     struct sm_weights **w = &run->weights[recipe][in];
     if (*w) return *w;
-    const struct sm_choice choice = {.features = sm_cpu_features(),
+    const struct sm_choice choice = {.features =
+                                         sm_cpu_features() & (run->options.count ? SM_COUNT_TRIAL_FEATURES : ~0u),
                                      .forced = run->options.forced.list,
                                      .forced_count = run->options.forced.count,
                                      .scale_in = in};
@@ -96,6 +103,21 @@ static enum sm_case_outcome run_session(struct run *run, const struct trial_case
     }
 }
 
+static enum sm_case_outcome run_counted(struct run *run, struct trial_case *tc, const struct sm_weights *weights,
+                                        const char *id, struct sm_case_results *results, char *why, size_t why_bytes)
+{
+    struct sm_record *records[2];
+    char n[24];
+    snprintf(n, sizeof n, "%zu", (size_t)(tc - run->trials) + 1);
+    run->words[2] = n;
+    const int outcome = sm_count_trial_run(&run->callgrind, &tc->trial, &run->source, weights, id, run->words,
+                                           run->word_count, records, why, why_bytes);
+    const bool any = records[0] != NULL;
+    for (int i = 0; i < 2; i++)
+        if (records[i]) sm_case_result(results, records[i]);
+    return !outcome ? SM_CASE_DONE : outcome > 0 ? SM_CASE_DROPPED : any ? SM_CASE_WRONG : SM_CASE_BROKEN;
+}
+
 static enum sm_case_outcome run_case(void *context, const struct sm_case *c, struct sm_case_results *results, char *why,
                                      size_t why_bytes)
 {
@@ -114,6 +136,7 @@ static enum sm_case_outcome run_case(void *context, const struct sm_case *c, str
     const struct sm_weights *weights = weights_for(run, tc->recipe, tc->trial.scale_in, why, why_bytes);
     if (!weights) return SM_CASE_BROKEN;
     if (tc->session.turns) return run_session(run, tc, weights, c->id, results, why, why_bytes);
+    if (run->options.count) return run_counted(run, tc, weights, c->id, results, why, why_bytes);
     tc->trial.generated = malloc((tc->trial.gen + 1) * sizeof *tc->trial.generated);
     if (!tc->trial.generated) {
         snprintf(why, why_bytes, "there is no memory for %zu tokens", tc->trial.gen);
@@ -187,7 +210,9 @@ static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_tr
              trial->max_seq, sm_kv_name(trial->kv), place, what, trial->threads);
     const double seconds = tc->session.turns ? sm_turns_trial_estimate(&tc->session, shape, speed)
                                              : sm_trial_estimate(&tc->trial, shape, speed);
-    return sm_cases_add(cases, id, "profile", seconds, tc);
+    const double slower =
+        run->options.count ? SM_COUNT_TRIAL_SLOWER * (double)trial->threads / (double)(trial->reps + 3) : 1;
+    return sm_cases_add(cases, id, "profile", seconds * slower, tc);
 }
 
 static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t why_bytes)
@@ -208,12 +233,12 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
         snprintf(why, why_bytes, "there is no memory for %zu trials", most);
         return -1;
     }
-    struct sm_trial_speed speed[PROFILE_MOST_RECIPES];
+    struct sm_trial_speed speed[PROFILE_MOST_RECIPES] = {{1, 1}};
     enum sm_scale_in first = SM_SCALE_IN_SCORES;
     sm_scale_in_named(o->scale_in.value[0], &first);
     for (size_t r = 0; r < o->recipes.count; r++) {
         const struct sm_weights *weights = weights_for(run, o->recipe_index[r], first, why, why_bytes);
-        if (!weights || sm_trial_probe(weights, &speed[r], why, why_bytes)) return -1;
+        if (!weights || (!run->child && sm_trial_probe(weights, &speed[r], why, why_bytes))) return -1;
     }
     for (size_t i = 0; i < most; i++) {
         size_t rest = i;
@@ -311,10 +336,16 @@ static int prepare_counters(struct run *run, char *why, size_t why_bytes)
     return failed;
 }
 
+struct collected {
+    json_t *records;
+    const char *kind;
+};
+
 static int collect(void *context, const json_t *record)
 {
+    const struct collected *c = context;
     const char *kind = json_string_value(json_object_get(record, "kind"));
-    if (kind && !strcmp(kind, "profile")) json_array_append_new(context, json_copy((json_t *)(uintptr_t)record));
+    if (kind && !strcmp(kind, c->kind)) json_array_append_new(c->records, json_copy((json_t *)(uintptr_t)record));
     return 0;
 }
 
@@ -322,9 +353,12 @@ static int collect(void *context, const json_t *record)
 static int print_results(const struct run *run, const char *path, char *why, size_t why_bytes)
 {
     struct sm_records_summary summary;
-    json_t *records = json_array();
-    const int failed = sm_records_read(path, collect, records, &summary, why, why_bytes);
-    if (!failed) sm_rows_print(records, (enum sm_rows_format)run->options.format, stdout);
+    const enum sm_rows_format format = (enum sm_rows_format)run->options.format;
+    struct collected collected = {json_array(), run->options.count ? "count" : "profile"};
+    json_t *records = collected.records;
+    const int failed = sm_records_read(path, collect, &collected, &summary, why, why_bytes);
+    if (!failed && run->options.count) sm_count_trial_print(records, format, stdout);
+    if (!failed && !run->options.count) sm_rows_print(records, format, stdout);
     json_decref(records);
     return failed;
 }
@@ -338,6 +372,18 @@ static bool any_runs(const struct run *run, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "%s%s", run->trial_count > 1 ? "no trial can run, the first because " : "", reason);
     }
     return false;
+}
+
+/* The child's part: the trial of its number, and nothing else. */
+static int run_child(struct run *run, char *why, size_t why_bytes)
+{
+    if (run->child > run->trial_count) {
+        snprintf(why, why_bytes, "there is no trial %zu to count", run->child);
+        return 2;
+    }
+    const struct trial_case *tc = &run->trials[run->child - 1];
+    const struct sm_weights *weights = weights_for(run, tc->recipe, tc->trial.scale_in, why, why_bytes);
+    return weights && !sm_count_trial_child(&tc->trial, weights, run->child, why, why_bytes) ? 0 : 2;
 }
 
 static int run_profile(struct run *run, const char *model, char *why, size_t why_bytes)
@@ -355,9 +401,15 @@ static int run_profile(struct run *run, const char *model, char *why, size_t why
         snprintf(why, why_bytes, "there is no memory for the list of trials");
         return 2;
     }
-    if (prepare_tokens(run, why, why_bytes) || (!o->cases.dry_run && prepare_counters(run, why, why_bytes)) ||
-        add_trials(run, cases, why, why_bytes))
+    const bool opens = o->count && !o->cases.dry_run && !run->child;
+    if (prepare_tokens(run, why, why_bytes) ||
+        (!o->count && !o->cases.dry_run && prepare_counters(run, why, why_bytes)) ||
+        (opens && sm_callgrind_open(&run->callgrind, why, why_bytes)) || add_trials(run, cases, why, why_bytes))
         goto done;
+    if (run->child) {
+        code = run_child(run, why, why_bytes);
+        goto done;
+    }
     if (!any_runs(run, why, why_bytes)) goto done;
     code = sm_cases_run(cases, &o->cases, run_case, run, why, why_bytes);
     if (code == 2 || o->cases.dry_run) goto done;
@@ -372,6 +424,32 @@ done:
     return code;
 }
 
+/* "profile --counted N" and the command's own words, N to be filled in. NULL: no memory, which is said. */
+static char **child_words(int argc, char **argv, size_t *count)
+{
+    static char profile[] = "profile", counted[] = "--counted";
+    /* what says nothing of the trial would shift the child's memory, and with it simulated misses */
+    static const char *const parents[] = {"--out", "--budget", "--resume", "--order", "--seed", "--output", "-o", NULL};
+    char **words = calloc((size_t)argc + 3, sizeof *words);
+    if (!words) {
+        fprintf(stderr, "slotmark profile: there is no memory to start\n");
+        return NULL;
+    }
+    words[0] = profile;
+    words[1] = counted;
+    *count = 3;
+    for (int i = 1; i < argc; i++) {
+        const size_t name = strcspn(argv[i], "=");
+        size_t k = 0;
+        while (parents[k] && (strlen(parents[k]) != name || strncmp(argv[i], parents[k], name))) k++;
+        if (!parents[k])
+            words[(*count)++] = argv[i];
+        else if (!argv[i][name])
+            i++; /* its value */
+    }
+    return words;
+}
+
 int profile_main(int argc, char **argv)
 {
     char why[768] = "";
@@ -382,12 +460,23 @@ int profile_main(int argc, char **argv)
         fprintf(stderr, "slotmark profile: there is no memory to start\n");
         return 2;
     }
+    if (argc > 2 && !strcmp(argv[1], "--counted")) {
+        run->child = strtoul(argv[2], NULL, 10);
+        argc -= 2;
+        argv += 2;
+    }
+    if (!(run->words = child_words(argc, argv, &run->word_count))) {
+        free(run);
+        return 2;
+    }
     switch (profile_options_parse(&run->options, argc, argv, &model, why, sizeof why)) {
     case SM_ARGUMENTS_HELP: code = 0; break;
     case SM_ARGUMENTS_BAD: code = 2; break;
     default: code = run_profile(run, model, why, sizeof why);
     }
     if (code == 2) fprintf(stderr, "slotmark profile: %s\n", why);
+    sm_callgrind_close(&run->callgrind);
+    free(run->words);
     for (size_t i = 0; i < SM_RECIPES_MOST; i++)
         for (size_t in = 0; in < SM_SCALE_INS; in++) sm_weights_destroy(run->weights[i][in]);
     for (size_t i = 0; i < run->counted_count; i++) sm_counted_destroy(run->counted[i]);

@@ -6,11 +6,13 @@
 #include "cache.h"
 
 #include "bucket.h"
+#include "count_trial.h"
 #include "rows.h"
 
 #define MOST_MAX_SEQ 1048576
 #define MOST_THREADS 1024
 #define STANDARD_GEN 64
+#define STANDARD_COUNTED 4 /* under callgrind a token takes a hundred times as long */
 #define NOT_GIVEN INT64_MIN
 
 static int check_range(const char *what, const struct sm_list *list, int64_t least, int64_t most, char *why,
@@ -80,8 +82,15 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
         check_range("prompt-len", &o->prompt, 1, MOST_MAX_SEQ, why, why_bytes) ||
         check_range("threads", &o->threads, 1, MOST_THREADS, why, why_bytes) || check_turns(o, why, why_bytes))
         return -1;
+    if (o->count &&
+        (o->turns_text || o->turns_file || o->trace || o->show || o->print_tokens || o->format == SM_ROWS_SQL)) {
+        snprintf(why, why_bytes,
+                 "--count counts prefill and decode: --turns, --trace, --show, --print-tokens and -o sql "
+                 "cannot stand beside it");
+        return -1;
+    }
     o->gen_standard = o->gen == NOT_GIVEN;
-    if (o->gen_standard) o->gen = STANDARD_GEN;
+    if (o->gen_standard) o->gen = o->count ? STANDARD_COUNTED : STANDARD_GEN;
     if (o->gen < 0 || o->gen > MOST_MAX_SEQ || o->reps < 1 || o->reps > 10000) {
         snprintf(why, why_bytes, "--gen goes from 0 to %d and --reps from 1 to 10000", MOST_MAX_SEQ);
         return -1;
@@ -98,7 +107,16 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", f);
         return -1;
     }
-    return sm_choices_forced(&o->variants, &o->forced, why, why_bytes);
+    if (sm_choices_forced(&o->variants, &o->forced, why, why_bytes)) return -1;
+    for (size_t i = 0; o->count && i < o->forced.count; i++) {
+        const struct sm_forced *one = &o->forced.list[i];
+        const struct sm_variant *v = sm_variant_named(sm_family_named(one->family), one->variant); /* both are known */
+        if (!(v->needs & ~SM_COUNT_TRIAL_FEATURES)) continue;
+        snprintf(why, why_bytes, "--count: %s/%s needs %s instructions, which valgrind cannot run", one->family,
+                 v->name, v->isa);
+        return -1;
+    }
+    return 0;
 }
 
 enum sm_arguments_result profile_options_parse(struct profile_options *o, int argc, char **argv, const char **model,
@@ -128,7 +146,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
          "static contexts, e.g. 512,2048 (default) or 256..4096*2"},
         {"prompt-len", 0, SM_ARGUMENT_LIST, &o->prompt, NULL, "LIST",
          "real tokens of the prompt (default: half of max_seq, <= 512)"},
-        {"gen", 0, SM_ARGUMENT_INTEGER, &o->gen, NULL, "N", "tokens to decode (default 64)"},
+        {"gen", 0, SM_ARGUMENT_INTEGER, &o->gen, NULL, "N", "tokens to decode (default 64; 4 with --count)"},
         {"turns", 0, SM_ARGUMENT_STRING, &o->turns_text, NULL, "LIST",
          "a session instead: PROMPT+GENERATED of each turn, 300+40,12+80"},
         {"turns-file", 0, SM_ARGUMENT_STRING, &o->turns_file, NULL, "FILE", "the same: two numbers a line, # comments"},
@@ -148,6 +166,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST",
          "groups or files (default core,software; all; none: no pass)"},
+        {"count", 0, SM_ARGUMENT_FLAG, &o->count, NULL, NULL, "count instructions exactly (callgrind), time nothing"},
         {"reps", 0, SM_ARGUMENT_INTEGER, &o->reps, NULL, "N", "timed repetitions (default 5)"},
         {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE",
          "prompt tokens as numbers (default: drawn from a seed)"},

@@ -40,7 +40,11 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, const s
         const uint64_t begin = shared_ns ? shared_ns() : 0;
         for (size_t share = thread; share < shares; share += team) {
             const struct sm_part *part = &step->parts[share];
-            if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
+            if (part->row_begin >= part->row_end || part->col_begin >= part->col_end) continue;
+            if (hooks->call)
+                hooks->call(hooks->state, step, part);
+            else
+                step->fn(step->args, *part);
         }
         if (shared_ns) hooks->share(hooks->state, step, thread, begin, shared_ns());
     }

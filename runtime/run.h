@@ -27,13 +27,15 @@ struct sm_chunk {
 /* begin and end: called inside the parallel region, by every thread, around the steps of one call. step: by thread 0
  * before each step, when the steps that it waits for have ended; rows [begin, begin + count) hold tokens. done: by the
  * session's caller after each call, while its results stand. share: by every thread after its share of each step, with
- * when it began (not: began to wait) and ended; only where the session has a clock. */
+ * when it began (not: began to wait) and ended; only where the session has a clock. call: by every thread, in place of
+ * each call of a kernel, which it must make: step->fn(step->args, *part). */
 struct sm_run_hooks {
     void (*begin)(void *state, enum sm_phase phase, size_t thread);
     void (*end)(void *state, enum sm_phase phase, size_t thread);
     void (*step)(void *state, const struct sm_step *step, size_t begin, size_t count);
     void (*done)(void *state, const struct sm_chunk *chunk);
     void (*share)(void *state, const struct sm_step *step, size_t thread, uint64_t begin_ns, uint64_t end_ns);
+    void (*call)(void *state, const struct sm_step *step, const struct sm_part *part);
     void *state;
 };
 
