@@ -251,6 +251,7 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
                                  .threads = (size_t)o->threads.value[t],
                                  .padding = o->padding ? SM_PAD_LEFT : SM_PAD_RIGHT,
                                  .tokens = run->tokens,
+                                 .reconcile = o->reconcile,
                                  .counted = run->counted,
                                  .counted_count = run->counted_count};
         trial.prompt = run->token_count  ? run->token_count

@@ -179,6 +179,8 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"padding", 0, SM_ARGUMENT_CHOICE, &o->padding, sides, "SIDE",
          "of the prompt in prefill: right (default), left"},
         {"trace", 0, SM_ARGUMENT_STRING, &o->trace, NULL, "FILE", "steps of each thread, for Perfetto (one more run)"},
+        {"reconcile", 0, SM_ARGUMENT_FLAG, &o->reconcile, NULL, NULL,
+         "time each step alone too, and name what differs"},
         {"print-tokens", 0, SM_ARGUMENT_FLAG, &o->print_tokens, NULL, NULL, "print the greedy tokens of each trial"},
         {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
          "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},

@@ -25,6 +25,7 @@ struct profile_options {
     int when_full;
     int format, padding;
     bool print_tokens;
+    bool reconcile;
     bool count;        /* instructions, by callgrind, and no times */
     const char *trace; /* NULL, or the file of a trace of the first trial */
     const char *synthetic_name;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cells.h"
+#include "reconcile.h"
 
 /* Counters with a value, and of the others the state and how many share it. */
 static void print_counters(const json_t *record, FILE *out)
@@ -100,5 +101,6 @@ void sm_rows_steps_print(const json_t *record, FILE *out)
 {
     print_steps(record, out);
     print_parts(record, out);
+    sm_reconcile_print(record, out);
     print_counters(record, out);
 }

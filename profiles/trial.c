@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "machine.h"
 #include "memory_peak.h"
+#include "reconcile.h"
 #include "trial_record.h"
 #include "witness.h"
 
@@ -246,9 +247,16 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     if (one_run(session, t, t->gen, NULL, NULL, 0, why, why_bytes)) goto done;
     if (t->trace && trace(t, weights, options, why, why_bytes)) goto done;
 
+    struct sm_reconciled reconciled[2];
+    const struct sm_run_hooks none = {NULL};
     t->peak = peak_known ? sm_memory_peak() : 0; /* before ceilings are measured, on large buffers */
     records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill, held);
     if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode, held);
+    if (t->reconcile) {
+        if (sm_reconcile(t, weights, none, &reconciled[0], &reconciled[1], why, why_bytes)) goto done;
+        for (int i = 0; i < 2; i++)
+            if (records[i]) sm_reconcile_record(&reconciled[i], records[i]);
+    }
     if (!records[0] || (t->gen && !records[1]))
         snprintf(why, why_bytes, "there is no memory for the records of %s", case_id);
     else

@@ -23,6 +23,7 @@ struct sm_trial {
     int32_t *generated;                /* [gen + 1], filled in: the greedy tokens, the prompt's own first */
     struct sm_counted *const *counted; /* [counted_count] groups to count, borrowed */
     size_t counted_count;
+    bool reconcile;         /* time each step alone as well (reconcile.h) */
     struct sm_trace *trace; /* NULL, or what one more run fills in */
     int64_t peak;           /* filled in: the most bytes resident meanwhile; 0: unknown */
 };

@@ -101,14 +101,14 @@ static void every_key_is_there(void **state)
 {
     (void)state;
     static const char *const keys[] = {
-        "schema",     "kind",     "case",        "status",          "why",    "started",   "command",
-        "order",      "family",   "group",       "variant",         "layout", "isa",       "shape",
-        "threads",    "model",    "cache_state", "recipe",          "phase",  "max_seq",   "bucket",
-        "kv_type",    "n_prompt", "n_gen",       "n_depth",         "unit",   "samples",   "padding_side",
-        "iterations", "token_ns", "ops",         "ops_unit",        "bytes",  "footprint", "error",
-        "steps",      "memory",   "load_s",      "error_after",     "pack_s", "counters",  "witnesses",
-        "ceilings",   "build",    "machine",     "binding_ceiling", "turn",   "quality",   "scale_in",
-        "callgrind",  "cost",     "trial",       "ridge",           "plan"};
+        "schema",     "kind",     "case",        "status",          "why",    "started",       "command",
+        "order",      "family",   "group",       "variant",         "layout", "isa",           "shape",
+        "threads",    "model",    "cache_state", "recipe",          "phase",  "max_seq",       "bucket",
+        "kv_type",    "n_prompt", "n_gen",       "n_depth",         "unit",   "samples",       "padding_side",
+        "iterations", "token_ns", "ops",         "ops_unit",        "bytes",  "footprint",     "error",
+        "steps",      "memory",   "load_s",      "error_after",     "pack_s", "counters",      "witnesses",
+        "ceilings",   "build",    "machine",     "binding_ceiling", "turn",   "quality",       "scale_in",
+        "callgrind",  "cost",     "trial",       "ridge",           "plan",   "reconciliation"};
     struct sm_record *r = sm_record_create("bench", "x");
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!json_object_get(sm_record_json(r), keys[i])) fail_msg("no key %s", keys[i]);
