@@ -162,8 +162,7 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
     const struct sm_arguments spec = {
         .command = "verify",
         .usage = "[OPTION]... [MODEL]",
-        .summary = "Says how far a model's logits are from a reference after its prefill, decodes and appends.\n"
-                   "Exit status: 0 within the limits (the standard ones depend on the recipe), 1 outside.",
+        .summary = "Says how far a model's logits are from a reference. Exit status 1: outside the limits.",
         .options = options,
         .example = "slotmark verify model.gguf --recipe native,float --kv f16,i8 --turns 100+20,30+10",
         .operands_most = 1,
