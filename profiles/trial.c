@@ -248,7 +248,7 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     if (t->trace && trace(t, weights, options, why, why_bytes)) goto done;
 
     struct sm_reconciled reconciled[2];
-    const struct sm_run_hooks none = {NULL};
+    const struct sm_run_hooks none = {.state = NULL};
     t->peak = peak_known ? sm_memory_peak() : 0; /* before ceilings are measured, on large buffers */
     records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill, held);
     if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode, held);

@@ -171,7 +171,8 @@ function end_function(   k, h, inner)
         split(line, words, " +")
         target[count] = hex(words[2])
     }
-    if (line ~ /^mov +%rsp,%rbp/) framed = 1
+    # A frame is set up at a function's start; further in, %rbp is a register like others.
+    if (count < 16 && line ~ /^mov +%rsp,%rbp/) framed = 1
     count++
 }
 END { end_function() }
