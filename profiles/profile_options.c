@@ -193,8 +193,8 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         .command = "profile",
         .usage = "[OPTION]... [MODEL]",
         .summary =
-            "Runs a model at static shapes: prefill and decode tokens/s, and where the time goes. MODEL: a GGUF\n"
-            "file, a folder, or a shape with synthetic weights (slotmark list); none: SmolLM2-135M, if fetched.",
+            "Runs a model at static shapes: tokens/s, and where the time goes. MODEL: a GGUF file, a folder, or a\n"
+            "shape with synthetic weights (slotmark list); none: SmolLM2-135M, if fetched.",
         .options = options,
         .example = "slotmark profile model.gguf --max-seq 512,2048 --kv f16,i8 --threads 1,2",
         .operands_most = 1,
