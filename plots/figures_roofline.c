@@ -12,16 +12,9 @@
 
 static const char *const groups[PANELS] = {"matmul", "attention"};
 
-/* Its operations are those of the whole shape, and some of them it need not do: it may lie above any roof. */
-static int leaves_out(const struct sm_result *r)
-{
-    return strstr(sm_result_text(r, "variant"), "skip") &&
-           (sm_result_axis(r, "rows") > 1 || sm_result_axis(r, "valid") >= 0 || sm_result_axis(r, "window") > 0);
-}
-
 static int on_the_roof(const struct sm_result *r)
 {
-    return !leaves_out(r) && sm_result_number(r, "ops") > 0 && sm_result_number(r, "bytes") > 0 &&
+    return !sm_result_leaves_out(r) && sm_result_number(r, "ops") > 0 && sm_result_number(r, "bytes") > 0 &&
            !strcmp(sm_result_text(r, "ops_unit"), "multiply-adds") && strncmp(sm_result_text(r, "variant"), "ref", 3);
 }
 

@@ -124,7 +124,7 @@ static void family_row(const struct contest *at, size_t begin, size_t end, const
     double most = NAN;
     for (size_t i = begin; i < end; i++) {
         if (strcmp(sm_result_text(at[i].r, "variant"), winner)) continue;
-        const double share = sm_result_share(at[i].r);
+        const double share = sm_result_leaves_out(at[i].r) ? NAN : sm_result_share(at[i].r);
         if (share <= SM_SHARE_MOST && !(share <= most)) most = share;
         if (!best || share == most) best = at[i].r;
     }
@@ -175,7 +175,7 @@ int sm_report_kernels(const struct sm_report *report, FILE *to)
         fputs("<p class=\"foot\">A ceiling is what this machine was measured to do at most in the same run: bytes per "
               "second of a memory level, or multiply-adds per core cycle of the arithmetic that the variant "
               "uses. A variant that leaves out what the mask hides may go beyond it, since the rate counts every "
-              "column; such cases are not taken here.</p>\n",
+              "column; its masked cases are not taken here.</p>\n",
               to);
     } else if (!failed)
         fputs("<p>No kernel was timed: <code>slotmark bench --quick</code> does it.</p>\n", to);

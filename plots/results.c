@@ -48,6 +48,12 @@ double sm_result_axis(const struct sm_result *r, const char *axis)
     return isnan(value) ? sm_json_number(r->json, axis) : value;
 }
 
+int sm_result_leaves_out(const struct sm_result *r)
+{
+    return strstr(sm_result_text(r, "variant"), "skip") &&
+           (sm_result_axis(r, "rows") > 1 || sm_result_axis(r, "valid") >= 0 || sm_result_axis(r, "window") > 0);
+}
+
 int sm_number_order(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;

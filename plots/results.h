@@ -47,6 +47,10 @@ double sm_result_number(const struct sm_result *r, const char *key);
 /* The axis of the record's shape, or, where the shape has none so named, the record's own number. */
 double sm_result_axis(const struct sm_result *r, const char *axis);
 
+/* Whether the variant computes less than the operations of the shape, which a mask hides in part: its rate counts them
+ * all, so that no ceiling binds it. */
+int sm_result_leaves_out(const struct sm_result *r);
+
 /* The q-quantile (0..1) of n sorted values, interpolated. */
 double sm_result_quantile(const double *sorted, size_t n, double q);
 int sm_number_order(const void *a, const void *b);

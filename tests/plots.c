@@ -454,6 +454,27 @@ static void wrong_types_and_huge_numbers_are_survived(void **unused)
     json_decref(values);
 }
 
+/* Rates count a shape's operations: what a mask hides of them was not computed by a variant that skips. */
+static void masked_columns_leave_a_rate_without_a_roof(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *text;
+        int leaves_out;
+    } cases[] = {{"{\"variant\": \"skip_a\", \"shape\": {\"rows\": 1, \"valid\": -1, \"window\": 0}}", 0},
+                 {"{\"variant\": \"skip_a\", \"shape\": {\"rows\": 1, \"valid\": 128, \"window\": 0}}", 1},
+                 {"{\"variant\": \"skip_a\", \"shape\": {\"rows\": 1, \"valid\": -1, \"window\": 64}}", 1},
+                 {"{\"variant\": \"skip_a\", \"shape\": {\"rows\": 8, \"valid\": -1, \"window\": 0}}", 1},
+                 {"{\"variant\": \"literal_a\", \"shape\": {\"rows\": 8, \"valid\": 128, \"window\": 64}}", 0},
+                 {"{\"variant\": \"avx2\", \"shape\": {\"rows\": 8}}", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sm_result r = {.json = json_loads(cases[i].text, 0, NULL)};
+        assert_non_null(r.json);
+        assert_int_equal(sm_result_leaves_out(&r), cases[i].leaves_out);
+        json_decref(r.json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_figure_is_drawn_and_drawn_alike),
@@ -465,6 +486,7 @@ int main(void)
                                        cmocka_unit_test(without_gnuplot_the_tables_are_there),
                                        cmocka_unit_test(terminals_get_a_picture_and_no_file),
                                        cmocka_unit_test(hostile_text_is_only_text),
-                                       cmocka_unit_test(wrong_types_and_huge_numbers_are_survived)};
+                                       cmocka_unit_test(wrong_types_and_huge_numbers_are_survived),
+                                       cmocka_unit_test(masked_columns_leave_a_rate_without_a_roof)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
