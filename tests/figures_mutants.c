@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "figure.h"
 #include "mutate.h"
 #include "plot.h"
@@ -52,23 +53,7 @@ static int draw(const char *figure)
     const char *const texts[] = {"plot",          "--only",        figure,          "--format",
                                  "svg",           "--out",         OUT "/figures",  sources[0].path,
                                  sources[1].path, sources[2].path, sources[3].path, NULL};
-    char *argv[16] = {NULL};
-    int argc = 0;
-    for (; texts[argc]; argc++) assert_non_null(argv[argc] = strdup(texts[argc]));
-    fflush(NULL);
-    const int keep_out = dup(1), keep_error = dup(2), file = open(OUT "/said.txt", O_CREAT | O_TRUNC | O_RDWR, 0666);
-    assert_true(keep_out > 0 && keep_error > 0 && file > 0);
-    dup2(file, 1);
-    dup2(file, 2);
-    const int code = plot_main(argc, argv);
-    fflush(NULL);
-    dup2(keep_out, 1);
-    dup2(keep_error, 2);
-    close(keep_out);
-    close(keep_error);
-    close(file);
-    for (int i = 0; i < argc; i++) free(argv[i]);
-    return code;
+    return captured(plot_main, texts, OUT "/said.txt");
 }
 
 static void mutants_draw_or_fail_with_a_sentence(void **unused)

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "figure.h"
 #include "page.h"
 #include "plot.h"
@@ -55,23 +56,8 @@ static char said[1 << 16]; /* by the last call, on standard output and error */
 /* Runs the command with up to six arguments; its output goes to `said`. */
 static int plot(const char *a, const char *b, const char *c, const char *d, const char *e, const char *f)
 {
-    const char *const texts[] = {"plot", a, b, c, d, e, f};
-    char *argv[8] = {NULL};
-    int argc = 0;
-    for (size_t i = 0; i < 7 && texts[i]; i++) assert_non_null(argv[argc++] = strdup(texts[i]));
-    fflush(NULL);
-    const int keep_out = dup(1), keep_error = dup(2), file = open(OUT "/said.txt", O_CREAT | O_TRUNC | O_RDWR, 0666);
-    assert_true(keep_out > 0 && keep_error > 0 && file > 0);
-    dup2(file, 1);
-    dup2(file, 2);
-    const int code = plot_main(argc, argv);
-    fflush(NULL);
-    dup2(keep_out, 1);
-    dup2(keep_error, 2);
-    close(keep_out);
-    close(keep_error);
-    close(file);
-    for (int i = 0; i < argc; i++) free(argv[i]);
+    const char *const texts[] = {"plot", a, b, c, d, e, f, NULL};
+    const int code = captured(plot_main, texts, OUT "/said.txt");
     size_t bytes;
     char *text = slurp(OUT "/said.txt", &bytes);
     assert_non_null(text);

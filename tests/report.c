@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "captured.h"
 #include "figure.h"
 #include "mutate.h"
 #include "page_check.h"
@@ -55,23 +56,8 @@ static char said[1 << 14]; /* by the last call, on standard output and error */
 
 static int report(const char *a, const char *b, const char *c, const char *d, const char *e)
 {
-    const char *const texts[] = {"report", a, b, c, d, e};
-    char *argv[7] = {NULL};
-    int argc = 0;
-    for (size_t i = 0; i < 6 && texts[i]; i++) assert_non_null(argv[argc++] = strdup(texts[i]));
-    fflush(NULL);
-    const int keep_out = dup(1), keep_error = dup(2), file = open(OUT "/said.txt", O_CREAT | O_TRUNC | O_RDWR, 0666);
-    assert_true(keep_out > 0 && keep_error > 0 && file > 0);
-    dup2(file, 1);
-    dup2(file, 2);
-    const int code = report_main(argc, argv);
-    fflush(NULL);
-    dup2(keep_out, 1);
-    dup2(keep_error, 2);
-    close(keep_out);
-    close(keep_error);
-    close(file);
-    for (int i = 0; i < argc; i++) free(argv[i]);
+    const char *const texts[] = {"report", a, b, c, d, e, NULL};
+    const int code = captured(report_main, texts, OUT "/said.txt");
     size_t bytes;
     char *text = slurp(OUT "/said.txt", &bytes);
     assert_non_null(text);
