@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench_rows.h"
+#include "record.h"
 
 static double bytes_of_rows(const struct sm_bench_case *c, int axis, int64_t rows)
 {
@@ -25,11 +26,6 @@ double sm_ridge_rows(const struct sm_bench_case *c, double bandwidth, double ari
     return growth > 0 ? (first - each) / bandwidth / growth : NAN;
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 void sm_ridge_record(struct sm_record *record, const struct sm_bench_case *c, const struct sm_ceilings *ceilings,
                      const char *scheme, double core_hz)
 {
@@ -42,8 +38,8 @@ void sm_ridge_record(struct sm_record *record, const struct sm_bench_case *c, co
              c->cold ? "dram" : sm_ceilings_level(bytes_of_rows(c, axis, 1), (int)c->threads));
     const struct sm_ceiling *near = sm_ceiling_named(ceilings, memory), *far = sm_ceiling_named(ceilings, "dram_read");
     json_t *ridge = json_pack("{s:s,s:s}", "memory", memory, "scheme", scheme);
-    json_object_set_new(ridge, "rows", number(near ? sm_ridge_rows(c, near->value, arithmetic) : NAN));
-    json_object_set_new(ridge, "dram_rows", number(far ? sm_ridge_rows(c, far->value, arithmetic) : NAN));
+    json_object_set_new(ridge, "rows", sm_record_number(near ? sm_ridge_rows(c, near->value, arithmetic) : NAN));
+    json_object_set_new(ridge, "dram_rows", sm_record_number(far ? sm_ridge_rows(c, far->value, arithmetic) : NAN));
     sm_record_set_json(record, "ridge", ridge);
 }
 

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "machine.h"
 #include "progress.h"
+#include "record.h"
 #include "stats.h"
 #include "table.h"
 
@@ -82,7 +83,7 @@ static json_t *json_of(const struct seen *s)
     json_t *j = json_pack("{s:s, s:s, s:i, s:o}", "name", s->first.name, "unit", s->first.unit, "threads",
                           s->first.threads, "values", values);
     json_object_set_new(j, "value", s->count ? json_real(median) : json_null());
-    json_object_set_new(j, "range_percent", isfinite(percent) ? json_real(percent) : json_null());
+    json_object_set_new(j, "range_percent", sm_record_number(percent));
     json_object_set_new(j, "bytes", s->first.bytes ? json_integer((json_int_t)s->first.bytes) : json_null());
     if (!s->count) json_object_set_new(j, "why", json_string(s->first.why ? s->first.why : "not measured"));
     return j;

@@ -31,6 +31,9 @@ size_t sm_doctor_advice(const struct sm_doctor *d, char advice[][320]);
 void sm_doctor_print(const struct sm_doctor *d, bool markdown, FILE *out);
 void sm_doctor_json(const struct sm_doctor *d, FILE *out);
 
+/* A text of JSON; null where there is none, or an empty one. A new reference. */
+json_t *sm_doctor_text(const char *text);
+
 /* Counters and groups: what the machine's page has of them, and a page of their own. */
 void sm_doctor_counter_table(const struct sm_doctor *d, bool markdown, FILE *out);
 json_t *sm_doctor_counter_list(const struct sm_doctor *d);

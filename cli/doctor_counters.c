@@ -156,11 +156,6 @@ void sm_doctor_counters_print(const struct sm_doctor *d, bool markdown, FILE *ou
     group_table(d, markdown, out);
 }
 
-static json_t *text_or_null(const char *text)
-{
-    return text && *text ? json_string(text) : json_null();
-}
-
 json_t *sm_doctor_counter_list(const struct sm_doctor *d)
 {
     json_t *list = json_array();
@@ -170,8 +165,8 @@ json_t *sm_doctor_counter_list(const struct sm_doctor *d)
             json_array_append_new(
                 list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o}", "group", sm_counters_group(d->groups[g])->name,
                                 "name", c->name, "unit", c->unit, "state", sm_counter_state_name(c->state), "provider",
-                                text_or_null(c->provider), "why", text_or_null(c->why), "scope",
-                                c->machine ? "machine" : "thread", "remedy", text_or_null(sm_counter_remedy(c))));
+                                sm_doctor_text(c->provider), "why", sm_doctor_text(c->why), "scope",
+                                c->machine ? "machine" : "thread", "remedy", sm_doctor_text(sm_counter_remedy(c))));
         }
     return list;
 }

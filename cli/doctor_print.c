@@ -5,6 +5,7 @@
 #include "build.h"
 #include "cpu.h"
 #include "doctor.h"
+#include "record.h"
 #include "table.h"
 
 static void heading(const char *text, bool markdown, FILE *out)
@@ -199,12 +200,7 @@ void sm_doctor_print(const struct sm_doctor *d, bool markdown, FILE *out)
     sm_table_free(&table);
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
+json_t *sm_doctor_text(const char *text)
 {
     return text && *text ? json_string(text) : json_null();
 }
@@ -214,9 +210,9 @@ static json_t *ceilings_json(const struct sm_ceilings *c)
     json_t *list = json_array();
     for (size_t i = 0; i < c->count; i++)
         json_array_append_new(list, json_pack("{s:s,s:o,s:s,s:i,s:I,s:o}", "name", c->item[i].name, "value",
-                                              number(c->item[i].value), "unit", c->item[i].unit, "threads",
+                                              sm_record_number(c->item[i].value), "unit", c->item[i].unit, "threads",
                                               c->item[i].threads, "bytes", (json_int_t)c->item[i].bytes, "why",
-                                              text_or_null(c->item[i].why)));
+                                              sm_doctor_text(c->item[i].why)));
     return list;
 }
 
@@ -228,11 +224,12 @@ void sm_doctor_json(const struct sm_doctor *d, FILE *out)
     for (size_t i = 0; i < count; i++) json_array_append_new(sentences, json_string(advice[i]));
     json_array_extend(ceilings, all);
     json_decref(all);
-    json_t *page = json_pack("{s:O,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o}", "machine", d->machine, "version",
-                             sm_build()->version, "timer_cost_ns", number(d->timer.cost_ns), "timer_resolution_ns",
-                             number(d->timer.resolution_ns), "core_hz_least", number(d->hz_least), "core_hz_most",
-                             number(d->hz_most), "load_average", number(d->load), "papi", d->papi, "counters",
-                             sm_doctor_counter_list(d), "ceilings", ceilings, "advice", sentences);
+    json_t *page =
+        json_pack("{s:O,s:s,s:o,s:o,s:o,s:o,s:o,s:s,s:o,s:o,s:o}", "machine", d->machine, "version",
+                  sm_build()->version, "timer_cost_ns", sm_record_number(d->timer.cost_ns), "timer_resolution_ns",
+                  sm_record_number(d->timer.resolution_ns), "core_hz_least", sm_record_number(d->hz_least),
+                  "core_hz_most", sm_record_number(d->hz_most), "load_average", sm_record_number(d->load), "papi",
+                  d->papi, "counters", sm_doctor_counter_list(d), "ceilings", ceilings, "advice", sentences);
     json_dumpf(page, out, JSON_INDENT(1));
     fputc('\n', out);
     json_decref(page);

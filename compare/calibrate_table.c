@@ -6,6 +6,7 @@
 
 #include "calibrate.h"
 #include "machine.h"
+#include "record.h"
 #include "stats.h"
 
 double sm_upper_limit(size_t hits, size_t count)
@@ -248,11 +249,6 @@ size_t sm_calibration_print(const struct sm_calibration *c, FILE *out)
     return missed;
 }
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 int sm_calibration_json(const struct sm_calibration *c, FILE *out)
 {
     struct lines l = {.count = 0};
@@ -261,9 +257,10 @@ int sm_calibration_json(const struct sm_calibration *c, FILE *out)
     for (size_t i = 0; i < l.count; i++) {
         const struct line *x = &l.list[i];
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:s?}", "goal", x->goal, "unit",
-                                              *x->unit == '%' ? "share" : x->unit, "least", number(x->least), "most",
-                                              number(x->most), "got", number(x->got), "trials", (json_int_t)x->count,
-                                              "hits", *x->unit == '%' ? json_integer((json_int_t)x->hits) : json_null(),
+                                              *x->unit == '%' ? "share" : x->unit, "least", sm_record_number(x->least),
+                                              "most", sm_record_number(x->most), "got", sm_record_number(x->got),
+                                              "trials", (json_int_t)x->count, "hits",
+                                              *x->unit == '%' ? json_integer((json_int_t)x->hits) : json_null(),
                                               "verdict", judge(x)));
     }
     json_t *j = json_pack("{s:s, s:i, s:s, s:o, s:I, s:o}", "schema", "slotmark-calibrate", "version", 2, "source",

@@ -6,19 +6,15 @@
 
 #include "build.h"
 #include "machine.h"
+#include "record.h"
 #include "report.h"
 
 #define SCHEMA_VERSION 1
 
-static json_t *number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
 static json_t *numbers(const double *x, size_t n)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) json_array_append_new(list, number(x[i]));
+    for (size_t i = 0; i < n; i++) json_array_append_new(list, sm_record_number(x[i]));
     return list;
 }
 
@@ -35,23 +31,23 @@ static json_t *comparison_json(const struct sm_comparison *c)
                           c->control, "verdict", sm_verdict_word(c->verdict), "reason", c->reason[0] ? c->reason : NULL,
                           "launches", (json_int_t)c->launches, "dropped", (json_int_t)c->dropped);
     if (!j) return NULL;
-    json_object_set_new(j, "a_ns", number(row.ns[0]));
-    json_object_set_new(j, "b_ns", number(row.ns[1]));
-    json_object_set_new(j, "change_percent", number(row.change));
-    json_object_set_new(j, "low_percent", number(row.low));
-    json_object_set_new(j, "high_percent", number(row.high));
+    json_object_set_new(j, "a_ns", sm_record_number(row.ns[0]));
+    json_object_set_new(j, "b_ns", sm_record_number(row.ns[1]));
+    json_object_set_new(j, "change_percent", sm_record_number(row.change));
+    json_object_set_new(j, "low_percent", sm_record_number(row.low));
+    json_object_set_new(j, "high_percent", sm_record_number(row.high));
     const bool rates = c->tokens > 0;
-    json_object_set_new(j, "a_tokens_s", number(rates ? 1e9 * c->tokens / row.ns[0] : NAN));
-    json_object_set_new(j, "b_tokens_s", number(rates ? 1e9 * c->tokens / row.ns[1] : NAN));
+    json_object_set_new(j, "a_tokens_s", sm_record_number(rates ? 1e9 * c->tokens / row.ns[0] : NAN));
+    json_object_set_new(j, "b_tokens_s", sm_record_number(rates ? 1e9 * c->tokens / row.ns[1] : NAN));
     const bool counted = c->instructions[0] > 0 && c->instructions[1] > 0;
-    json_object_set_new(j, "a_instructions", number(counted ? c->instructions[0] : NAN));
-    json_object_set_new(j, "b_instructions", number(counted ? c->instructions[1] : NAN));
+    json_object_set_new(j, "a_instructions", sm_record_number(counted ? c->instructions[0] : NAN));
+    json_object_set_new(j, "b_instructions", sm_record_number(counted ? c->instructions[1] : NAN));
     json_object_set_new(j, "uncounted", c->uncounted[0] ? json_string(c->uncounted) : json_null());
-    json_object_set_new(j, "level", number(c->looks ? c->estimate.level : NAN));
-    json_object_set_new(j, "p", number(c->looks ? c->p_overall : NAN));
-    json_object_set_new(j, "detectable_percent", number(c->launches ? 100 * c->detectable : NAN));
+    json_object_set_new(j, "level", sm_record_number(c->looks ? c->estimate.level : NAN));
+    json_object_set_new(j, "p", sm_record_number(c->looks ? c->p_overall : NAN));
+    json_object_set_new(j, "detectable_percent", sm_record_number(c->launches ? 100 * c->detectable : NAN));
     json_object_set_new(j, "layout", json_string(c->randomised ? "placed anew for each launch" : "as built"));
-    json_object_set_new(j, "as_built_percent", number(c->randomised ? 100 * expm1(c->as_built.effect) : NAN));
+    json_object_set_new(j, "as_built_percent", sm_record_number(c->randomised ? 100 * expm1(c->as_built.effect) : NAN));
     json_object_set_new(j, "as_built_log_ratios", numbers(c->as_built_d, c->as_built_launches));
     json_object_set_new(j, "log_ratios", numbers(c->d, c->launches));
     json_object_set_new(j, "a_launch_ns", numbers(c->ns[0], c->launches));
@@ -74,10 +70,10 @@ int sm_report_json(const struct sm_report *r, FILE *out)
         sm_report_exit(r), "machine", sm_machine_json(), "a", arm_json(&r->arm[0]), "b", arm_json(&r->arm[1]),
         "options", "tolerance", o->tolerance, "floor", o->floor, "alpha", o->alpha, "false_discovery_rate",
         o->discovery, "slice_s", o->slice_s, "pairs", (json_int_t)o->pairs, "threads", (json_int_t)o->threads, "seed",
-        (json_int_t)o->seed, "session", "floor", number(s->floor), "control_worst", number(s->control_worst),
-        "controls", (json_int_t)s->controls, "launches", (json_int_t)s->launches, "noisy", s->noisy, "out_of_time",
-        s->out_of_time, "interrupted", s->interrupted, "seconds", s->seconds, "measured", (json_int_t)s->measured,
-        "comparisons", list);
+        (json_int_t)o->seed, "session", "floor", sm_record_number(s->floor), "control_worst",
+        sm_record_number(s->control_worst), "controls", (json_int_t)s->controls, "launches", (json_int_t)s->launches,
+        "noisy", s->noisy, "out_of_time", s->out_of_time, "interrupted", s->interrupted, "seconds", s->seconds,
+        "measured", (json_int_t)s->measured, "comparisons", list);
     if (!j) return -1;
     json_object_set_new(j, "note", r->note && *r->note ? json_string(r->note) : json_null());
     const int bad = json_dumpf(j, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || fputc('\n', out) < 0;

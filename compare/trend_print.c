@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record.h"
 #include "trend.h"
 
 /* Eight heights between the least and the most of the last points. */
@@ -148,10 +149,9 @@ static bool add_figure(void *state, const struct sm_history_figure *f)
         json_array_append_new(i->list, series);
     }
     json_array_append_new(
-        i->points,
-        json_pack("{s:s?, s:o, s:s, s:f, s:o, s:I}", "build", f->build[0] ? f->build : NULL, "started",
-                  f->started ? time_json(f->started) : json_null(), "import", f->import, "value", f->value, "spread",
-                  isfinite(f->spread) ? json_real(f->spread) : json_null(), "samples", (json_int_t)f->samples));
+        i->points, json_pack("{s:s?, s:o, s:s, s:f, s:o, s:I}", "build", f->build[0] ? f->build : NULL, "started",
+                             f->started ? time_json(f->started) : json_null(), "import", f->import, "value", f->value,
+                             "spread", sm_record_number(f->spread), "samples", (json_int_t)f->samples));
     return true;
 }
 

@@ -118,22 +118,21 @@ void sm_record_set_integer(struct sm_record *record, const char *key, int64_t va
     sm_record_set_json(record, key, json_integer(value));
 }
 
-/* JSON has no infinity and no NaN: both are "not known". */
-static json_t *number(double value)
+json_t *sm_record_number(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
 void sm_record_set_number(struct sm_record *record, const char *key, double value)
 {
-    sm_record_set_json(record, key, number(value));
+    sm_record_set_json(record, key, sm_record_number(value));
 }
 
 void sm_record_set_numbers(struct sm_record *record, const char *key, const double *values, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++)
-        if (json_array_append_new(array, number(values[i]))) fault(record, "no memory for", key);
+        if (json_array_append_new(array, sm_record_number(values[i]))) fault(record, "no memory for", key);
     sm_record_set_json(record, key, array);
 }
 
@@ -185,7 +184,7 @@ static void append_to(struct sm_record *record, const char *key, json_t *item)
 void sm_record_add_step(struct sm_record *record, const char *label, double ns, int64_t calls)
 {
     append_to(record, "steps",
-              json_pack("{s:s,s:o,s:I}", "label", label, "ns", number(ns), "calls", (json_int_t)calls));
+              json_pack("{s:s,s:o,s:I}", "label", label, "ns", sm_record_number(ns), "calls", (json_int_t)calls));
 }
 
 void sm_record_add_step_part(struct sm_record *record, const char *part, double ns, int64_t calls)
@@ -193,15 +192,16 @@ void sm_record_add_step_part(struct sm_record *record, const char *part, double 
     const json_t *steps = json_object_get(record->json, "steps");
     json_t *step = json_array_get(steps, json_array_size(steps) - 1);
     if (!json_object_get(step, "parts")) json_object_set_new(step, "parts", json_array());
-    if (json_array_append_new(json_object_get(step, "parts"),
-                              json_pack("{s:s,s:o,s:I}", "part", part, "ns", number(ns), "calls", (json_int_t)calls)))
+    if (json_array_append_new(
+            json_object_get(step, "parts"),
+            json_pack("{s:s,s:o,s:I}", "part", part, "ns", sm_record_number(ns), "calls", (json_int_t)calls)))
         fault(record, "no step to add to, or no memory for", part);
 }
 
 void sm_record_add_ceiling(struct sm_record *record, const char *name, double value, const char *unit, int threads)
 {
     sm_record_put_json(record, "ceilings", name,
-                       json_pack("{s:o,s:s,s:i}", "value", number(value), "unit", unit, "threads", threads));
+                       json_pack("{s:o,s:s,s:i}", "value", sm_record_number(value), "unit", unit, "threads", threads));
 }
 
 void sm_record_add_counter(struct sm_record *record, const char *name, double value, const char *unit,
@@ -209,9 +209,10 @@ void sm_record_add_counter(struct sm_record *record, const char *name, double va
 {
     const bool counts = !strcmp(state, "usable") || !strcmp(state, "multiplexed");
     append_to(record, "counters",
-              json_pack("{s:s,s:o,s:o,s:o,s:s,s:o,s:o}", "name", name, "value", counts ? number(value) : json_null(),
-                        "unit", string_or_null(unit), "provider", string_or_null(provider), "state", state, "why",
-                        string_or_null(why), "scope", string_or_null(scope)));
+              json_pack("{s:s,s:o,s:o,s:o,s:s,s:o,s:o}", "name", name, "value",
+                        counts ? sm_record_number(value) : json_null(), "unit", string_or_null(unit), "provider",
+                        string_or_null(provider), "state", state, "why", string_or_null(why), "scope",
+                        string_or_null(scope)));
 }
 
 void sm_record_counter_put(struct sm_record *record, const char *member, json_t *value)

@@ -82,6 +82,9 @@ struct sm_record;
 struct sm_record *sm_record_create(const char *kind, const char *case_id);
 void sm_record_destroy(struct sm_record *record);
 
+/* JSON has no infinity and no NaN: both are "not known", null. A new reference. */
+json_t *sm_record_number(double value);
+
 /* Top-level keys. A number that is not finite, a NULL string and a NULL json become null. */
 void sm_record_set_string(struct sm_record *record, const char *key, const char *value);
 void sm_record_set_integer(struct sm_record *record, const char *key, int64_t value);

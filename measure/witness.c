@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "record.h"
 
 struct reading {
     uint64_t cpu_ns;
@@ -121,11 +122,6 @@ double sm_witnesses_core_hz(const struct sm_witnesses *w)
     return (w->hz_before + w->hz_after) / 2;
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static void flag(json_t *flags, int raised, const char *name)
 {
     if (raised) json_array_append_new(flags, json_string(name));
@@ -169,11 +165,12 @@ json_t *sm_witnesses_json(const struct sm_witnesses *w)
         json_array_append_new(switches, json_integer(s->involuntary));
         json_array_append_new(faults, json_integer(s->faults));
         json_array_append_new(moves, s->moved < 0 ? json_null() : json_integer(s->moved));
-        json_array_append_new(clocks, json_pack("[o,o]", number(s->hz_before), number(s->hz_after)));
+        json_array_append_new(clocks,
+                              json_pack("[o,o]", sm_record_number(s->hz_before), sm_record_number(s->hz_after)));
     }
     return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cpu_ns", cpu, "involuntary_switches", switches,
                      "page_faults", faults, "migrations", moves, "steal_ms",
-                     number(w->steal_after_ms - w->steal_before_ms), "load_average", number(w->load), "core_hz_before",
-                     number(w->hz_before), "core_hz_after", number(w->hz_after), "core_hz_samples", clocks, "flags",
-                     flags_json(w));
+                     sm_record_number(w->steal_after_ms - w->steal_before_ms), "load_average",
+                     sm_record_number(w->load), "core_hz_before", sm_record_number(w->hz_before), "core_hz_after",
+                     sm_record_number(w->hz_after), "core_hz_samples", clocks, "flags", flags_json(w));
 }

@@ -5,15 +5,11 @@
 #include <string.h>
 
 #include "cells.h"
+#include "record.h"
 
 #define LEAST_SIZE 128
 #define SETS 5
 #define FARTHEST 16 /* times the greatest max_seq measured, where a time is still told */
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
 
 static json_t *whole(size_t value)
 {
@@ -28,8 +24,8 @@ static json_t *phases_of(const struct sm_cost_series *s)
         if (!f->time.knots) continue;
         json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:o,s:o,s:o}", "phase", sm_phase_name((enum sm_phase)p),
                                               "points", whole(f->points), "held_out", whole(f->held_out),
-                                              "median_error", number(f->median_error), "worst_error",
-                                              number(f->worst_error), "band", number(f->band)));
+                                              "median_error", sm_record_number(f->median_error), "worst_error",
+                                              sm_record_number(f->worst_error), "band", sm_record_number(f->band)));
     }
     return list;
 }
@@ -54,8 +50,8 @@ static json_t *knees_of(const struct sm_cost_series *s, size_t least, size_t mos
     for (size_t k = least; k && k != SIZE_MAX; k = k == most ? 0 : most) {
         size_t free_rows;
         const double rows = sm_cost_knee(s, k, &free_rows);
-        json_array_append_new(
-            list, json_pack("{s:o,s:o,s:o}", "max_seq", whole(k), "rows", number(rows), "free_rows", whole(free_rows)));
+        json_array_append_new(list, json_pack("{s:o,s:o,s:o}", "max_seq", whole(k), "rows", sm_record_number(rows),
+                                              "free_rows", whole(free_rows)));
     }
     return list;
 }
@@ -81,11 +77,11 @@ static void add_curve(json_t *list, const struct sm_cost_series *s, size_t max_s
             const struct sm_cost_call call = {m->phase, m->rows, m->max_seq, m->past, m->tokens};
             struct sm_cost c = {.ns = NAN};
             (void)sm_cost_predict(s, &call, &c, why, sizeof why);
-            json_array_append_new(list,
-                                  json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(max_seq), "rows",
-                                            whole(m->rows), "past", whole(m->past), "ns", number(m->ns), "median_ns",
-                                            number(m->median), "curve_ns", number(c.ns), "arena_bytes",
-                                            number(m->arena_bytes), "cache_bytes", number(m->cache_bytes)));
+            json_array_append_new(
+                list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(max_seq), "rows", whole(m->rows),
+                                "past", whole(m->past), "ns", sm_record_number(m->ns), "median_ns",
+                                sm_record_number(m->median), "curve_ns", sm_record_number(c.ns), "arena_bytes",
+                                sm_record_number(m->arena_bytes), "cache_bytes", sm_record_number(m->cache_bytes)));
         }
 }
 
@@ -166,9 +162,9 @@ static json_t *padding_of(const struct sm_cost_series *s, size_t max_seq)
             const double ns = set_ns(s, &sets[i], tokens[t], max_seq, past);
             const double exact = exact_ns(s, tokens[t], max_seq, past);
             if (!isfinite(ns) || !(exact > 0)) continue;
-            json_array_append_new(list,
-                                  json_pack("{s:s,s:o,s:o,s:o,s:o}", "set", name, "tokens", whole(tokens[t]), "ns",
-                                            number(ns), "exact_ns", number(exact), "tax", number(ns / exact)));
+            json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:o,s:o}", "set", name, "tokens", whole(tokens[t]),
+                                                  "ns", sm_record_number(ns), "exact_ns", sm_record_number(exact),
+                                                  "tax", sm_record_number(ns / exact)));
         }
     }
     return list;
@@ -194,10 +190,11 @@ static json_t *mask_of(const struct sm_cost_series *skip, const struct sm_cost_s
             const bool measured = !sm_cost_ask(literal, &call, &all_measured, why, sizeof why) &&
                                   !sm_cost_ask(skip, &call, &some_measured, why, sizeof why) && all_measured.measured &&
                                   some_measured.measured;
-            json_array_append_new(list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(k), "valid",
-                                                  whole(past + 1), "literal_ns", number(all.ns), "skip_ns",
-                                                  number(some.ns), "tax", number(all.ns / some.ns), "measured_tax",
-                                                  measured ? number(all_measured.ns / some_measured.ns) : json_null()));
+            json_array_append_new(
+                list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(k), "valid", whole(past + 1),
+                                "literal_ns", sm_record_number(all.ns), "skip_ns", sm_record_number(some.ns), "tax",
+                                sm_record_number(all.ns / some.ns), "measured_tax",
+                                measured ? sm_record_number(all_measured.ns / some_measured.ns) : json_null()));
         }
     }
     return list;
@@ -232,10 +229,11 @@ static json_t *sizes_of(const struct sm_cost_series *s, const struct costs_bench
         if ((double)k > FARTHEST * known) c.ns = c.low = c.high = NAN; /* memory has other levels there */
         if (costs_bench_memory(bench, &plan, &arena, &cache, why, sizeof why)) arena = cache = NAN;
         json_array_append_new(list, json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o}", "max_seq", whole(k), "past",
-                                              COSTS_SIZES_PAST, "ns", number(m->ns), "median_ns", number(m->median),
-                                              "curve_ns", number(c.ns), "curve_low", number(c.low), "curve_high",
-                                              number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
-                                              number(cache), "arena_bytes", number(arena)));
+                                              COSTS_SIZES_PAST, "ns", sm_record_number(m->ns), "median_ns",
+                                              sm_record_number(m->median), "curve_ns", sm_record_number(c.ns),
+                                              "curve_low", sm_record_number(c.low), "curve_high",
+                                              sm_record_number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
+                                              sm_record_number(cache), "arena_bytes", sm_record_number(arena)));
     }
     return list;
 }
@@ -260,8 +258,8 @@ static json_t *limits_of(const struct costs_bench *bench, const struct sm_ceilin
     snprintf(name, sizeof name, "%s_read", sm_ceilings_level(bytes, ceilings->threads));
     const struct sm_ceiling *read = sm_ceiling_named(ceilings, name), *rate = fastest(ceilings);
     if (!read || !rate) return json_null();
-    return json_pack("{s:o,s:o,s:s,s:s}", "sweep_ns", number(1e9 * bytes / read->value), "row_ns",
-                     number(1e9 * ops / rate->value), "sweep", name, "row", rate->name);
+    return json_pack("{s:o,s:o,s:s,s:s}", "sweep_ns", sm_record_number(1e9 * bytes / read->value), "row_ns",
+                     sm_record_number(1e9 * ops / rate->value), "sweep", name, "row", rate->name);
 }
 
 json_t *costs_findings(const struct sm_cost_table *table, const struct sm_cost_series *s,
@@ -274,7 +272,7 @@ json_t *costs_findings(const struct sm_cost_table *table, const struct sm_cost_s
     const bool skip = s->attention == SM_COST_SKIP;
     return json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "role", "table", "attention",
                      sm_cost_attention_name(s->attention), "phases", phases_of(s), "slot_ns",
-                     number(sm_cost_slot_ns(s)), "valid_ns", number(sm_cost_valid_ns(s)), "knees",
+                     sm_record_number(sm_cost_slot_ns(s)), "valid_ns", sm_record_number(sm_cost_valid_ns(s)), "knees",
                      knees_of(s, least, most), "curve", curve, "limits", limits_of(bench, ceilings, most), "padding",
                      padding_of(s, most), "mask",
                      skip ? mask_of(s, sm_cost_table_find(table, SM_COST_LITERAL, s->kv, s->threads)) : json_null(),

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cells.h"
+#include "record.h"
 
 #define MIB (1024.0 * 1024.0)
 
@@ -255,8 +256,7 @@ static json_t *point_json(const struct sm_cost_series *s, const struct sm_cost_m
                      "threads", (json_int_t)s->threads, "phase", sm_phase_name(m->phase), "rows", (json_int_t)m->rows,
                      "max_seq", (json_int_t)m->max_seq, "past", (json_int_t)m->past, "tokens", (json_int_t)m->tokens,
                      "held_out", m->held_out, "samples", (json_int_t)m->samples, "ns", m->ns, "median_ns", m->median,
-                     "curve_ns", isfinite(c.ns) ? json_real(c.ns) : json_null(), "arena_bytes", m->arena_bytes,
-                     "cache_bytes", m->cache_bytes);
+                     "curve_ns", sm_record_number(c.ns), "arena_bytes", m->arena_bytes, "cache_bytes", m->cache_bytes);
 }
 
 static void print_csv_row(const json_t *point, bool head, FILE *out)

@@ -1,11 +1,5 @@
-#include <math.h>
-
 #include "planner_show.h"
-
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
+#include "record.h"
 
 static json_t *sizes(const size_t *rows, size_t count)
 {
@@ -25,9 +19,10 @@ static json_t *choice_json(const struct planner_choice *c)
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s?}", "name", c->name, "calls",
                      c->rule == SM_PLANNER_BEST ? "best" : "smallest", "plans", (json_int_t)planner_plans(&c->set),
                      "prefill", sizes(c->set.prefill, c->set.prefill_count), "append",
-                     sizes(c->set.append, c->set.append_count), "mean_ns", number(p->mean), "ttft_ns", number(p->ttft),
-                     "p95_ns", number(p->p95), "arena_bytes", number(p->bytes), "tokens", number(p->tokens), "rows",
-                     number(p->rows), "why", c->why[0] ? c->why : NULL);
+                     sizes(c->set.append, c->set.append_count), "mean_ns", sm_record_number(p->mean), "ttft_ns",
+                     sm_record_number(p->ttft), "p95_ns", sm_record_number(p->p95), "arena_bytes",
+                     sm_record_number(p->bytes), "tokens", sm_record_number(p->tokens), "rows",
+                     sm_record_number(p->rows), "why", c->why[0] ? c->why : NULL);
 }
 
 /* The best of each number of plans that is better than with fewer. */
@@ -45,7 +40,7 @@ static json_t *arena(const struct planner_study *s, enum sm_phase phase, size_t 
 {
     const struct sm_planner_costs *c = &s->problem.costs;
     return json_pack("{s:s, s:I, s:o}", "phase", sm_phase_name(phase), "rows", (json_int_t)rows, "arena_bytes",
-                     number(c->bytes(c->context, phase, rows, s->problem.max_seq)));
+                     sm_record_number(c->bytes(c->context, phase, rows, s->problem.max_seq)));
 }
 
 static json_t *memory_json(const struct planner_study *s)
@@ -57,7 +52,7 @@ static json_t *memory_json(const struct planner_study *s)
     for (size_t i = 0; i < set->append_count; i++)
         json_array_append_new(plans, arena(s, SM_PHASE_APPEND, set->append[i]));
     json_array_append_new(plans, arena(s, SM_PHASE_DECODE, 1));
-    return json_pack("{s:o, s:o}", "cache_bytes", number(s->cache_bytes), "plans", plans);
+    return json_pack("{s:o, s:o}", "cache_bytes", sm_record_number(s->cache_bytes), "plans", plans);
 }
 
 json_t *planner_json(const struct planner_study *s, const struct planner_facts *facts)
@@ -66,18 +61,18 @@ json_t *planner_json(const struct planner_study *s, const struct planner_facts *
     for (size_t i = 0; i < PLANNER_USUALS; i++) json_array_append_new(usual, choice_json(&s->usual[i]));
     for (size_t i = 0; i < s->max_seq.count; i++)
         json_array_append_new(values, json_pack("{s:I, s:o}", "max_seq", (json_int_t)s->max_seq.value[i], "value_ns",
-                                                number(s->value[i])));
+                                                sm_record_number(s->value[i])));
     json_t *turns =
         json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:I}", "file", facts->turns, "lines", (json_int_t)s->turns->count,
                   "sessions", (json_int_t)s->turns->sessions, "turns", s->turns->weight, "tokens_in", s->turns->in,
                   "tokens_out", s->turns->out, "longest", (json_int_t)s->turns->longest);
     json_t *costs = json_pack("{s:s, s:s, s:o, s:o}", "file", facts->costs, "attention",
                               sm_cost_attention_name(s->series->attention), "append_error",
-                              number(s->series->phase[SM_PHASE_APPEND].median_error), "prefill_error",
-                              number(s->series->phase[SM_PHASE_PREFILL].median_error));
+                              sm_record_number(s->series->phase[SM_PHASE_APPEND].median_error), "prefill_error",
+                              sm_record_number(s->series->phase[SM_PHASE_PREFILL].median_error));
     json_t *limits =
         json_pack("{s:I, s:I, s:o}", "max_buckets", (json_int_t)s->most_append, "max_plans", (json_int_t)s->most_plans,
-                  "memory_bytes", s->memory > 0 ? number(s->memory) : json_null());
+                  "memory_bytes", s->memory > 0 ? sm_record_number(s->memory) : json_null());
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "role", "plan", "objective",
                      planner_objectives[s->objective], "max_seq", (json_int_t)s->problem.max_seq, "turns", turns,
                      "costs", costs, "limits", limits, "max_seq_values", values, "best", choice_json(&s->planned),

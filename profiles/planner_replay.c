@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "clock.h"
+#include "record.h"
 #include "tokens.h"
 #include "turns_trial.h"
 #include "verify_metrics.h"
@@ -162,11 +163,6 @@ static json_t *sizes_json(const size_t *rows, size_t count)
     return list;
 }
 
-static json_t *real(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *turns_json(const struct turn_run *runs, size_t count)
 {
     json_t *list = json_array();
@@ -178,8 +174,9 @@ static json_t *turns_json(const struct turn_run *runs, size_t count)
         json_array_append_new(
             list, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "past", (json_int_t)run->turn->past, "in",
                             (json_int_t)run->turn->in, "out", (json_int_t)run->turn->out, "calls", calls, "ttft_ns",
-                            real(run->measured), "predicted_ttft_ns", real(run->predicted), "decode_ns",
-                            real(run->measured_decode), "predicted_decode_ns", real(run->predicted_decode)));
+                            sm_record_number(run->measured), "predicted_ttft_ns", sm_record_number(run->predicted),
+                            "decode_ns", sm_record_number(run->measured_decode), "predicted_decode_ns",
+                            sm_record_number(run->predicted_decode)));
     }
     return list;
 }

@@ -5,6 +5,7 @@
 
 #include "cells.h"
 #include "planner_replay.h"
+#include "record.h"
 #include "stats.h"
 
 /* One set, over all its records. */
@@ -32,18 +33,13 @@ static void add_turn(struct total *t, const json_t *turn)
     t->predicted_mean += predicted + (out > 0 ? out * predicted_decode : 0);
 }
 
-static json_t *number(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *total_json(struct total *t)
 {
     return json_pack("{s:s, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "name", t->name, "turns", t->turns, "sessions",
-                     t->sessions, "ttft_ns", number(t->ttft / t->turns), "predicted_ttft_ns",
-                     number(t->predicted / t->turns), "mean_ns", number(t->mean / t->turns), "predicted_mean_ns",
-                     number(t->predicted_mean / t->turns), "median_error",
-                     number(sm_median(t->errors, t->error_count)));
+                     t->sessions, "ttft_ns", sm_record_number(t->ttft / t->turns), "predicted_ttft_ns",
+                     sm_record_number(t->predicted / t->turns), "mean_ns", sm_record_number(t->mean / t->turns),
+                     "predicted_mean_ns", sm_record_number(t->predicted_mean / t->turns), "median_error",
+                     sm_record_number(sm_median(t->errors, t->error_count)));
 }
 
 json_t *planner_replay_summary(const json_t *records)

@@ -9,6 +9,7 @@
 #include "cells.h"
 #include "clock.h"
 #include "machine.h"
+#include "record.h"
 
 enum { ALONE_CALLS = 5, COLD_CALLS = 4, MODEL_CALLS = 5 };
 
@@ -172,7 +173,7 @@ void sm_reconcile_record(const struct sm_reconciled *r, struct sm_record *record
     }
     json_object_set_new(all, "steps", steps);
     json_object_set_new(all, "call_ns", json_real(r->call_ns));
-    json_object_set_new(all, "barrier_ns", isfinite(r->barrier_ns) ? json_real(r->barrier_ns) : json_null());
+    json_object_set_new(all, "barrier_ns", sm_record_number(r->barrier_ns));
     sm_record_set_json(record, "reconciliation", all);
 }
 

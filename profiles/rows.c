@@ -7,6 +7,7 @@
 
 #include "cells.h"
 #include "conversions.h"
+#include "record.h"
 #include "rows_steps.h"
 #include "rows_turns.h"
 #include "stats.h"
@@ -78,11 +79,6 @@ static double limit_share(const struct row *row)
     return sm_cell_number(row->record, "bytes") / (row->time.median * 1e-9) / sm_cell_number(binding, "value");
 }
 
-static json_t *json_number_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 /* The columns, in order: llama-bench's first, ours after them. */
 static json_t *row_json(const struct row *row)
 {
@@ -99,23 +95,23 @@ static json_t *row_json(const struct row *row)
         json_object_get(r, "threads"), "type_k", json_object_get(r, "kv_type"), "type_v", json_object_get(r, "kv_type"),
         "n_prompt", json_object_get(r, "n_prompt"), "n_gen", json_object_get(r, "n_gen"), "n_depth",
         json_object_get(r, "n_depth"), "test_time", json_object_get(r, "started"));
-    json_object_set_new(o, "avg_ns", json_number_or_null(row->time.mean));
-    json_object_set_new(o, "stddev_ns", json_number_or_null(row->time.deviation));
-    json_object_set_new(o, "avg_ts", json_number_or_null(row->rate.mean));
-    json_object_set_new(o, "stddev_ts", json_number_or_null(row->rate.deviation));
+    json_object_set_new(o, "avg_ns", sm_record_number(row->time.mean));
+    json_object_set_new(o, "stddev_ns", sm_record_number(row->time.deviation));
+    json_object_set_new(o, "avg_ts", sm_record_number(row->rate.mean));
+    json_object_set_new(o, "stddev_ts", sm_record_number(row->rate.deviation));
     json_object_set(o, "synthetic", json_object_get(model, "synthetic"));
     json_object_set(o, "recipe", json_object_get(r, "recipe"));
     json_object_set_new(o, "scale_in",
                         json_object_get(r, "scale_in") ? json_incref(json_object_get(r, "scale_in")) : json_null());
     json_object_set(o, "phase", json_object_get(r, "phase"));
     json_object_set(o, "max_seq", json_object_get(r, "max_seq"));
-    json_object_set_new(o, "padded_ts", json_number_or_null(row->padded / row->tokens * row->rate.mean));
-    json_object_set_new(o, "median_ts", json_number_or_null(row->rate.median));
-    json_object_set_new(o, "ttft_ms", json_number_or_null(ttft));
-    json_object_set_new(o, "token_p50_ms", json_number_or_null(row->token.median * 1e-6));
-    json_object_set_new(o, "token_p95_ms", json_number_or_null(row->token.p95 * 1e-6));
-    json_object_set_new(o, "token_p99_ms", json_number_or_null(row->token.p99 * 1e-6));
-    json_object_set_new(o, "limit_share", json_number_or_null(limit_share(row)));
+    json_object_set_new(o, "padded_ts", sm_record_number(row->padded / row->tokens * row->rate.mean));
+    json_object_set_new(o, "median_ts", sm_record_number(row->rate.median));
+    json_object_set_new(o, "ttft_ms", sm_record_number(ttft));
+    json_object_set_new(o, "token_p50_ms", sm_record_number(row->token.median * 1e-6));
+    json_object_set_new(o, "token_p95_ms", sm_record_number(row->token.p95 * 1e-6));
+    json_object_set_new(o, "token_p99_ms", sm_record_number(row->token.p99 * 1e-6));
+    json_object_set_new(o, "limit_share", sm_record_number(limit_share(row)));
     json_object_set(o, "binding_ceiling", json_object_get(r, "binding_ceiling"));
     json_object_set(o, "load_s", json_object_get(r, "load_s"));
     json_object_set(o, "pack_s", json_object_get(r, "pack_s"));
