@@ -1,12 +1,13 @@
-"""peers_ort.py SLOTMARK ROUNDS FOLDER: ONNX Runtime's 4-bit matmul (MatMulNBits, int8 activations) and slotmark's, in turns.
+"""peers_ort.py SLOTMARK: ONNX Runtime's 4-bit matmul (MatMulNBits, int8 activations) and slotmark's, one after the other.
 
 2048 x 2048, one thread; multiply-adds a second, of ONNX Runtime by the thread's CPU time and with the quantising of
-its rows, of slotmark with rows already quantised.
+its rows, of slotmark with rows already quantised. Prints JSON.
 """
 import csv
-import statistics
+import json
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -15,7 +16,7 @@ from onnx import TensorProto, helper
 
 SIDE = 2048
 ROWS = (1, 8, 32, 128)
-slotmark, rounds, folder = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+slotmark = sys.argv[1]
 random = np.random.default_rng(1)
 
 
@@ -49,23 +50,14 @@ def rate(made, binding, rows):
     return rows * SIDE * SIDE * calls / (time.thread_time() - begin)
 
 
-sessions = {(rows, block): session(rows, block) for block in (32, 128) for rows in ROWS}
-theirs, ours = {key: [] for key in sessions}, {rows: [] for rows in ROWS}
-for turn in range(rounds):
-    for (rows, block), (made, binding) in sessions.items():
-        theirs[rows, block].append(rate(made, binding, rows))
+theirs = {(rows, block): rate(*session(rows, block), rows) for block in (32, 128) for rows in ROWS}
+with tempfile.TemporaryDirectory() as records:
     run = subprocess.run([slotmark, "bench", "--family", "matmul_w4g32_a8", "--layout", "tile16", "--dim",
-                          "rows=%s;out=%d;in=%d" % (",".join(map(str, ROWS)), SIDE, SIDE), "-o", "csv", "--out",
-                          "%s/ort%d" % (folder, turn)], stdout=subprocess.PIPE, text=True, check=True)
-    for case in csv.DictReader(run.stdout.splitlines()):
-        rows = int(case["shape"].split()[0].split("=")[1])
-        ours[rows].append(float(case["ops"]) / float(case["median_ns"]) * 1e9)
-
-print("| 4-bit matmul, 1 thread, rows | slotmark, groups of 32, GMAC/s | ONNX Runtime, block | GMAC/s | ratio | over the rounds |")
-print("|--:|--:|--:|--:|--:|:--|")
-for (rows, block), rates in theirs.items():
-    ratios = [a / b for a, b in zip(ours[rows], rates)]
-    print("| %d | %.1f | %d | %.1f | %.2f | %.2f to %.2f, n = %d |" % (
-        rows, statistics.median(ours[rows]) / 1e9, block, statistics.median(rates) / 1e9, statistics.median(ratios),
-        min(ratios), max(ratios), len(ratios)))
-print("\nONNX Runtime %s" % onnxruntime.__version__)
+                          "rows=%s;out=%d;in=%d" % (",".join(map(str, ROWS)), SIDE, SIDE), "-o", "csv", "--out", records],
+                         stdout=subprocess.PIPE, text=True, check=True)
+ours = {}
+for case in csv.DictReader(run.stdout.splitlines()):
+    rows = int(case["shape"].split()[0].split("=")[1])
+    ours[rows] = float(case["ops"]) / float(case["median_ns"]) * 1e9
+json.dump([dict(rows=rows, block=block, slotmark=ours[rows], onnxruntime=rate_, version=onnxruntime.__version__)
+           for (rows, block), rate_ in theirs.items()], sys.stdout)
