@@ -190,4 +190,61 @@ static inline __attribute__((always_inline)) void sm_cache_columns_avx2(const st
         }
 }
 
+/* Row i of one head in blocks16, a group of elements at a time: what is kept together is `unit` bytes. */
+static inline __attribute__((always_inline)) void sm_cache_row_blocks16_avx2(const struct sm_cache_write *a, size_t i,
+                                                                             size_t g, float factor,
+                                                                             size_t element_bytes, size_t together,
+                                                                             sm_store8_fn *store8)
+{
+    const size_t unit = together * element_bytes;
+    const float *x = sm_cache_row(a, i, g);
+    uint8_t *to = (uint8_t *)a->cache +
+                  (g * a->head_stride + sm_blocks16_at(a->slot + i, 0, a->head_dim, together)) * element_bytes;
+    for (size_t c = 0; c < a->head_dim; c += 8) {
+        const size_t left = a->head_dim - c;
+        uint8_t few[8 * sizeof(float)];
+        store8(few, left < 8 ? _mm256_maskload_ps(x + c, sm_first_lanes_avx2(left)) : _mm256_loadu_ps(x + c),
+               _mm256_set1_ps(factor));
+        const size_t bytes = (left < 8 ? left : 8) * element_bytes;
+        for (size_t b = 0; b < bytes; b += unit, to += SM_CACHE_WRITE_BLOCK * unit)
+            memcpy(to, few + b, bytes - b < unit ? bytes - b : unit);
+    }
+}
+
+/* Eight rows that lie in one half of a block: as sm_cache_turn_avx2 where elements stand alone. */
+static inline __attribute__((always_inline)) void sm_cache_half_block_avx2(const struct sm_cache_write *a, size_t i,
+                                                                           size_t g, const float factor[8],
+                                                                           size_t element_bytes, sm_store8_fn *store8)
+{
+    uint8_t *to =
+        (uint8_t *)a->cache + (g * a->head_stride + sm_blocks16_at(a->slot + i, 0, a->head_dim, 1)) * element_bytes;
+    for (size_t c = 0; c + 8 <= a->head_dim; c += 8) {
+        __m256 column[8];
+        sm_columns_avx2(column, sm_cache_row(a, i, g) + c, a->x_stride);
+        for (size_t j = 0; j < 8; j++)
+            store8(to + (c + j) * SM_CACHE_WRITE_BLOCK * element_bytes, column[j], _mm256_loadu_ps(factor));
+    }
+}
+
+static inline __attribute__((always_inline)) void sm_cache_blocks16_avx2(const struct sm_cache_write *a,
+                                                                         struct sm_part part, size_t element_bytes,
+                                                                         size_t together, enum sm_cache_scaling scaling,
+                                                                         sm_store8_fn *store8)
+{
+    float factor[8];
+    sm_cache_factors_avx2(a, scaling, 8, factor);
+    for (size_t i = part.row_begin, rows; i < part.row_end; i += rows) {
+        rows = 8 - (a->slot + i) % 8; /* to the end of the half block */
+        if (rows > part.row_end - i) rows = part.row_end - i;
+        for (size_t g = part.col_begin; g < part.col_end; g++) {
+            if (scaling == SM_CACHE_SCALED_BY_SLOT) sm_cache_scales_avx2(a, i, rows, g, factor);
+            if (together == 1 && rows == 8 && a->head_dim % 8 == 0)
+                sm_cache_half_block_avx2(a, i, g, factor, element_bytes, store8);
+            else
+                for (size_t r = 0; r < rows; r++)
+                    sm_cache_row_blocks16_avx2(a, i + r, g, factor[r], element_bytes, together, store8);
+        }
+    }
+}
+
 #endif

@@ -3,6 +3,7 @@
  *     CACHE_FAMILY         its name, as a string
  *     CACHE_WORKLOAD       the symbol of its workload
  *     CACHE_ELEMENT        the type of an element of the cache
+ *     CACHE_TOGETHER       SM_CACHE_WRITE_TOGETHER_* of it
  *     CACHE_HAS_SCALE      1 when there is a scale a slot
  *     CACHE_TENSOR_SCALE   1 when there is one scale for all, else left undefined
  *     CACHE_POISON         byte b of memory that holds no likely element
@@ -23,7 +24,8 @@
 
 struct work {
     enum sm_regime regime;
-    int transposed; /* the layout of the last prepare */
+    enum { SLOT_MAJOR, TRANSPOSED, BLOCKS16 } layout; /* of the last prepare */
+    size_t odd;                                       /* elements between the heads */
     struct sm_rows x;
     struct sm_guarded cache, scale;
     float tensor_scale; /* what `scale` holds where there is one for all */
@@ -96,8 +98,8 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
     /* outside the random regime: left padding, and room between the heads */
     const size_t odd = regime == SM_REGIME_RANDOM ? 0 : (size_t)(seed % 4);
     k->regime = regime;
-    k->args = (struct sm_cache_write){.head_stride = slots * head_dim + odd,
-                                      .scale_stride = slots + odd,
+    k->odd = odd;
+    k->args = (struct sm_cache_write){.scale_stride = slots + odd,
                                       .slots = slots,
                                       .first = odd,
                                       .count = count,
@@ -106,7 +108,9 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
                                       .head_dim = head_dim};
     const size_t align = regime == SM_REGIME_RANDOM ? 64 : sizeof(CACHE_ELEMENT);
     if (sm_rows_create(&k->x, odd + count, kv_heads * head_dim, regime, seed) ||
-        sm_guarded_create(&k->cache, kv_heads * k->args.head_stride * sizeof(CACHE_ELEMENT), align) ||
+        sm_guarded_create(
+            &k->cache, kv_heads * (sm_blocks16_elements(slots, head_dim, CACHE_TOGETHER) + odd) * sizeof(CACHE_ELEMENT),
+            align) ||
         sm_guarded_create(&k->scale,
                           CACHE_TENSOR_SCALE ? sizeof(float)
                                              : CACHE_HAS_SCALE * kv_heads * k->args.scale_stride * sizeof(float),
@@ -136,9 +140,28 @@ static uint8_t pattern(size_t i)
 static int is_written(const struct work *k, size_t e)
 {
     const struct sm_cache_write *a = &k->args;
-    if (e >= a->slots * a->head_dim) return 0;
-    const size_t slot = k->transposed ? e % a->slots : e / a->head_dim;
-    return slot >= a->slot && slot < a->slot + a->count;
+    size_t slot, c = 0;
+    if (k->layout == BLOCKS16) {
+        const size_t of_group = SM_CACHE_WRITE_BLOCK * CACHE_TOGETHER, group = e / of_group;
+        const size_t groups = (a->head_dim + CACHE_TOGETHER - 1) / CACHE_TOGETHER;
+        slot = group / groups * SM_CACHE_WRITE_BLOCK + e % of_group / CACHE_TOGETHER;
+        c = group % groups * CACHE_TOGETHER + e % CACHE_TOGETHER;
+    } else {
+        if (e >= a->slots * a->head_dim) return 0;
+        slot = k->layout == TRANSPOSED ? e % a->slots : e / a->head_dim;
+    }
+    return slot >= a->slot && slot < a->slot + a->count && c < a->head_dim;
+}
+
+/* Where element c of a slot is. */
+static size_t element_at(const struct work *k, size_t slot, size_t c)
+{
+    const struct sm_cache_write *a = &k->args;
+    switch (k->layout) {
+    case BLOCKS16: return sm_blocks16_at(slot, c, a->head_dim, CACHE_TOGETHER);
+    case TRANSPOSED: return c * a->slots + slot;
+    default: return slot * a->head_dim + c;
+    }
 }
 
 /* Runs over all elements of a head array: written ones are poisoned, or nothing; the others get the pattern, or are
@@ -149,9 +172,10 @@ static int lay_or_check(struct work *k, struct sm_guarded *memory, size_t elemen
     const int scales = memory == &k->scale;
     const size_t stride = scales ? a->scale_stride : a->head_stride;
     uint8_t *bytes = memory->data;
-    for (size_t i = 0; i < a->kv_heads * stride; i++) {
+    for (size_t i = 0; i < memory->bytes / element_bytes; i++) { /* layouts that need less leave some at the end */
         const size_t e = i % stride;
-        const int written = scales ? e >= a->slot && e < a->slot + a->count : is_written(k, e);
+        const int written =
+            i < a->kv_heads * stride && (scales ? e >= a->slot && e < a->slot + a->count : is_written(k, e));
         for (size_t b = i * element_bytes; b < (i + 1) * element_bytes; b++) {
             if (!check) bytes[b] = (uint8_t)(!written ? pattern(b) : scales ? 0xff : CACHE_POISON);
             if (check && !written && bytes[b] != pattern(b)) return -1;
@@ -163,7 +187,13 @@ static int lay_or_check(struct work *k, struct sm_guarded *memory, size_t elemen
 static const void *prepare(void *work, const struct sm_variant *variant)
 {
     struct work *k = work;
-    k->transposed = !strcmp(variant->layout->name, "transposed");
+    struct sm_cache_write *a = &k->args;
+    k->layout = !strcmp(variant->layout->name, "transposed") ? TRANSPOSED
+                : !strcmp(variant->layout->name, "blocks16") ? BLOCKS16
+                                                             : SLOT_MAJOR;
+    a->head_stride =
+        (k->layout == BLOCKS16 ? sm_blocks16_elements(a->slots, a->head_dim, CACHE_TOGETHER) : a->slots * a->head_dim) +
+        k->odd;
     lay_or_check(k, &k->cache, sizeof(CACHE_ELEMENT), 0);
     if (CACHE_HAS_SCALE) lay_or_check(k, &k->scale, sizeof(float), 0);
     return &k->args;
@@ -181,8 +211,7 @@ static int head_is_right(const struct work *k, size_t i, size_t g)
     if (CACHE_HAS_SCALE && a->scale[g * a->scale_stride + a->slot + i] != largest / 127) return 0;
     for (size_t c = 0; c < a->head_dim; c++) {
         const CACHE_ELEMENT right = convert(x[c], size);
-        const size_t at = k->transposed ? c * a->slots + a->slot + i : (a->slot + i) * a->head_dim + c;
-        if (memcmp(&cache[at], &right, sizeof right)) return 0;
+        if (memcmp(&cache[element_at(k, a->slot + i, c)], &right, sizeof right)) return 0;
     }
     return 1;
 }

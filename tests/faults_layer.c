@@ -98,12 +98,16 @@ FAULT(concat_no_scale, struct sm_kv_concat, sm_kv_concat_ref, a->out_scale = NUL
 
 CACHE_FAULTS(f32, )
 CACHE_FAULTS(f32, _transposed)
+CACHE_FAULTS(f32, _blocks16)
 CACHE_FAULTS(f16, )
 CACHE_FAULTS(f16, _transposed)
+CACHE_FAULTS(f16, _blocks16)
 CACHE_FAULTS(i8, )
 CACHE_FAULTS(i8, _transposed)
+CACHE_FAULTS(i8, _blocks16)
 CACHE_FAULTS(i16, )
 CACHE_FAULTS(i16, _transposed)
+CACHE_FAULTS(i16, _blocks16)
 
 /* What happens to the elements and the scale of each slot after a right write; v is the stored element. */
 #define AFTER_WRITE(name, type, element, change)                                                                       \
@@ -296,28 +300,28 @@ AFTER_EMBEDDING(q8_0_next_scale, q8_0, *y *= c + 32 < a->cols ? sm_f16_to_f32(b[
 static const struct fault {
     const char *family, *name;
     sm_kernel_fn *run;
-    int transposed;
+    const char *of; /* the variant whose layout it is judged in */
 } faults[] = {
 #define CAUGHT(family, run)                                                                                            \
     {                                                                                                                  \
-#family, #run, run, 0                                                                                          \
+#family, #run, run, "ref"                                                                                      \
     }
 #define CAUGHT_CACHE(type)                                                                                             \
     CAUGHT(cache_write_##type, type##_slot_above), CAUGHT(cache_write_##type, type##_slot_below),                      \
         CAUGHT(cache_write_##type, type##_row), CAUGHT(cache_write_##type, type##_last_block),                         \
         CAUGHT(cache_write_##type, type##_one_more), CAUGHT(cache_write_##type, type##_column),                        \
         CAUGHT(cache_write_##type, type##_head)
-#define CAUGHT_TRANSPOSED(type)                                                                                        \
-    {"cache_write_" #type, #type "_slot_above transposed", type##_slot_above_transposed, 1},                           \
-        {"cache_write_" #type, #type "_slot_below transposed", type##_slot_below_transposed, 1},                       \
-        {"cache_write_" #type, #type "_row transposed", type##_row_transposed, 1},                                     \
-        {"cache_write_" #type, #type "_last_block transposed", type##_last_block_transposed, 1},                       \
-        {"cache_write_" #type, #type "_one_more transposed", type##_one_more_transposed, 1},                           \
-        {"cache_write_" #type, #type "_column transposed", type##_column_transposed, 1},                               \
-        {"cache_write_" #type, #type "_head transposed", type##_head_transposed, 1},                                   \
-        {"cache_write_" #type, #type " in the other layout", sm_cache_write_##type##_ref, 1},                          \
+#define CAUGHT_LAYOUT(type, layout)                                                                                    \
+    {"cache_write_" #type, #type "_slot_above " #layout, type##_slot_above_##layout, "ref_" #layout},                  \
+        {"cache_write_" #type, #type "_slot_below " #layout, type##_slot_below_##layout, "ref_" #layout},              \
+        {"cache_write_" #type, #type "_row " #layout, type##_row_##layout, "ref_" #layout},                            \
+        {"cache_write_" #type, #type "_last_block " #layout, type##_last_block_##layout, "ref_" #layout},              \
+        {"cache_write_" #type, #type "_one_more " #layout, type##_one_more_##layout, "ref_" #layout},                  \
+        {"cache_write_" #type, #type "_column " #layout, type##_column_##layout, "ref_" #layout},                      \
+        {"cache_write_" #type, #type "_head " #layout, type##_head_##layout, "ref_" #layout},                          \
+        {"cache_write_" #type, #type " in slot_major for " #layout, sm_cache_write_##type##_ref, "ref_" #layout},      \
     {                                                                                                                  \
-        "cache_write_" #type, #type " in the other layout", sm_cache_write_##type##_ref_transposed, 0                  \
+        "cache_write_" #type, #type " in " #layout " for slot_major", sm_cache_write_##type##_ref_##layout, "ref"      \
     }
     CAUGHT(softcap_f32, softcap_scale),
     CAUGHT(softcap_f32, softcap_column),
@@ -336,18 +340,22 @@ static const struct fault {
     CAUGHT(kv_concat, concat_scale_head),
     CAUGHT(kv_concat, concat_no_scale),
     CAUGHT_CACHE(f32),
-    CAUGHT_TRANSPOSED(f32),
+    CAUGHT_LAYOUT(f32, transposed),
+    CAUGHT_LAYOUT(f32, blocks16),
     CAUGHT_CACHE(f16),
-    CAUGHT_TRANSPOSED(f16),
+    CAUGHT_LAYOUT(f16, transposed),
+    CAUGHT_LAYOUT(f16, blocks16),
     CAUGHT(cache_write_f16, f16_truncates),
     CAUGHT_CACHE(i8),
-    CAUGHT_TRANSPOSED(i8),
+    CAUGHT_LAYOUT(i8, transposed),
+    CAUGHT_LAYOUT(i8, blocks16),
     CAUGHT(cache_write_i8, i8_scale),
     CAUGHT(cache_write_i8, i8_truncates),
     CAUGHT(cache_write_i8, i8_ties_away),
     CAUGHT(cache_write_i8, i8_halves),
     CAUGHT_CACHE(i16),
-    CAUGHT_TRANSPOSED(i16),
+    CAUGHT_LAYOUT(i16, transposed),
+    CAUGHT_LAYOUT(i16, blocks16),
     CAUGHT(cache_write_i16, i16_truncates),
     CAUGHT(cache_write_i16, i16_ties_away),
     CAUGHT(cache_write_i16, i16_down_to_32767),
@@ -411,7 +419,7 @@ static int found(const struct fault *fault, enum sm_regime regime, uint64_t seed
 {
     const struct sm_family *f = sm_family_named(fault->family);
     const struct sm_workload *w = sm_workload_named(fault->family);
-    const struct sm_variant *v = sm_variant_named(f, fault->transposed ? "ref_transposed" : "ref");
+    const struct sm_variant *v = sm_variant_named(f, fault->of);
     const struct sm_shape shape = shape_of(f);
     void *work = w->create(&shape, regime, seed);
     const void *args = work ? w->prepare(work, v) : NULL;

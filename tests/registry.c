@@ -31,7 +31,7 @@ static void best_of_a_layout(void **state)
     assert_null(sm_variant_best_layout(&family, SM_NEEDS_avx512, "slot"));
 }
 
-static void caches_have_both_layouts(void **state)
+static void caches_have_all_layouts(void **state)
 {
     (void)state;
     static const char *const names[] = {"cache_write_f32", "cache_write_f16", "cache_write_i8", "cache_write_i16"};
@@ -42,12 +42,13 @@ static void caches_have_both_layouts(void **state)
         for (size_t level = 0; sm_cpu_level(level, &features); level++) {
             assert_non_null(sm_variant_best_layout(f, features, "slot_major"));
             assert_non_null(sm_variant_best_layout(f, features, "transposed"));
+            assert_non_null(sm_variant_best_layout(f, features, "blocks16"));
         }
     }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(best_of_a_layout), cmocka_unit_test(caches_have_both_layouts)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(best_of_a_layout), cmocka_unit_test(caches_have_all_layouts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@ static uint16_t convert(float x, float largest)
 #define CACHE_FAMILY "cache_write_f16"
 #define CACHE_WORKLOAD sm_workload_cache_write_f16
 #define CACHE_ELEMENT uint16_t
+#define CACHE_TOGETHER SM_CACHE_WRITE_TOGETHER_f16
 #define CACHE_HAS_SCALE 0
 #define CACHE_POISON 0xff
 #include "cache_write_workload_body.h"

@@ -5,6 +5,7 @@
 
 static const struct sm_layout layout_slot_major = {.name = "slot_major", .format = SM_FORMAT_NONE};
 static const struct sm_layout layout_transposed = {.name = "transposed", .format = SM_FORMAT_NONE};
+static const struct sm_layout layout_blocks16 = {.name = "blocks16", .format = SM_FORMAT_NONE};
 
 static const struct sm_variant variants[] = {
 #define SM_VARIANT(name, isa, layout, bet)                                                                             \
