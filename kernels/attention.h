@@ -18,12 +18,18 @@
  *   k, v  per segment: [kv_heads] matrices of [slots][head_dim], head_stride elements apart. Keys are rotated.
  *         i8: element = data * scale[g][slot], scale [kv_heads] rows of scale_stride floats; data in -127..127.
  *         i16: element = data * *scale, one float for all slots and heads of both segments; data in -32768..32767.
+ *         Values always lie so. Keys do in variants of the layout plain; in those of the layout keys16 they lie as
+ *         cache_write's blocks16 has them, in both segments, head_stride elements apart:
+ *             [kv_heads] of [blocks of 16 slots][head_dim / e][16 slots][e],   e = 1 (f32, f16), 2 (i16), 4 (i8)
+ *         with the last block whole, whatever finite numbers its unused slots hold: max_seq - 1 slots are no multiple
+ *         of 16. The past may begin within its first block, at slot past_first of 0..15, so that a window of slots can
+ *         move; values and scales begin with the first column in any layout.
  *   mask  [rows][mask_stride] floats
  *
  * A part is query rows x query heads. The caller promises: rows, heads, kv_heads, now >= 1; heads a multiple
  * of kv_heads; head_dim a multiple of 8, at most SM_ATTENTION_MAX_HEAD_DIM; all numbers finite, those of unused
- * slots too; softcap >= 0; scales of i16 in 2^-100..2^100. Nothing is aligned beyond its element. Data may be NULL
- * where past is 0.
+ * slots too; softcap >= 0; scales of i16 in 2^-100..2^100. Nothing is aligned beyond its element, though keys16 is
+ * fastest where k.data and head_stride are aligned to 64 bytes. Data may be NULL where past is 0.
  *
  * How far a variant may be off (u = 2^-24, n = head_dim, K columns, z exact logits, w = exp(z - max z), o exact out):
  * a float logit is off by at most s[j] = sm_attention_dot_slack + sm_attention_logit_slack, so a weight is off by a
@@ -56,7 +62,8 @@ struct sm_attention {
     size_t mask_stride;
     size_t rows, heads, kv_heads, head_dim, past, now;
     float scale;
-    float softcap; /* 0: none */
+    float softcap;     /* 0: none */
+    size_t past_first; /* keys16: the slot of k_past.data that is column 0, 0..15; else 0 */
 };
 
 /* The axes of its shapes. max_seq is K; rows = now (bucket or prefill length), or 1 for decode. */

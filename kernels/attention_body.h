@@ -1,6 +1,6 @@
 /* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
- * included before this text; SM_ATTENTION_VNNI: keys in integers) and one promise (SM_ATTENTION_SKIP: 0 computes
- * every column, 1 proves what it may skip).
+ * included before this text; SM_ATTENTION_VNNI: keys in integers), one layout of keys (SM_ATTENTION_KEYS16: keys16,
+ * else plain) and one promise (SM_ATTENTION_SKIP: 0 computes every column, 1 proves what it may skip).
  *
  * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
  * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
@@ -48,11 +48,11 @@ struct plan {
     uint8_t live[ROW_BLOCKS * QUERIES_MOST];
 };
 
-/* One block of columns of one KV head. */
+/* One block of columns of one KV head: keys first..count of those at k, with their values and columns from there. */
 struct block {
     const attention_element *k, *v;
     const float *k_scale, *v_scale; /* i8 only */
-    size_t count, column;           /* columns, and the first of them */
+    size_t first, count, column;    /* first is 0, but where keys16 begin within their first block */
 };
 
 /* One row block. A query is a row and a head: query = row * heads + head. */
@@ -79,25 +79,32 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+static size_t past_blocks(const struct sm_attention *a)
+{
+    return a->past ? (a->past_first + a->past + BLOCK - 1) / BLOCK : 0;
+}
+
 static struct block block_at(const struct sm_attention *a, size_t g, size_t b)
 {
-    const size_t past_blocks = (a->past + BLOCK - 1) / BLOCK;
-    const int is_past = b < past_blocks;
+    const size_t of_past = past_blocks(a);
+    const int is_past = b < of_past;
     const struct sm_kv *k = is_past ? &a->k_past : &a->k_now, *v = is_past ? &a->v_past : &a->v_now;
-    const size_t slot = (is_past ? b : b - past_blocks) * BLOCK, slots = is_past ? a->past : a->now;
+    const size_t lead = is_past ? a->past_first : 0, end = lead + (is_past ? a->past : a->now);
+    const size_t from = (is_past ? b : b - of_past) * BLOCK, first = from ? 0 : lead, slot = from + first - lead;
     return (struct block){
-        .k = (const attention_element *)k->data + g * k->head_stride + slot * a->head_dim,
+        .k = (const attention_element *)k->data + g * k->head_stride + from * a->head_dim,
         .v = (const attention_element *)v->data + g * v->head_stride + slot * a->head_dim,
         .k_scale = SM_ATTENTION_KV == 8 ? k->scale + g * k->scale_stride + slot : NULL,
         .v_scale = SM_ATTENTION_KV == 8 ? v->scale + g * v->scale_stride + slot : NULL,
-        .count = smaller(BLOCK, slots - slot),
+        .first = first,
+        .count = smaller(BLOCK, end - from),
         .column = (is_past ? 0 : a->past) + slot,
     };
 }
 
 static size_t block_count(const struct sm_attention *a)
 {
-    return (a->past + BLOCK - 1) / BLOCK + (a->now + BLOCK - 1) / BLOCK;
+    return past_blocks(a) + (a->now + BLOCK - 1) / BLOCK;
 }
 
 static float largest_of(const float *p, size_t count)
@@ -122,7 +129,7 @@ static void plan_rows(struct plan *plan, const struct sm_attention *a)
         uint32_t seen = 0;
         float hidden_most = -INFINITY;
         for (size_t r = plan->row_begin; r < plan->row_end; r++) {
-            const float most = largest_of(a->mask + r * a->mask_stride + block.column, block.count);
+            const float most = largest_of(a->mask + r * a->mask_stride + block.column, block.count - block.first);
             if (most > SM_ATTENTION_FORBIDDEN) {
                 seen |= (uint32_t)1 << (r - plan->row_begin) / plan->block_rows;
                 plan->live[r - plan->row_begin] = 1;
@@ -163,19 +170,23 @@ static void begin_rows(struct rows *s)
     }
 }
 
+/* to[first..count] = from, the others `fill`. */
+static void lay_out(float *to, const float *from, const struct block *block, float fill)
+{
+    for (size_t j = 0; j < block->first; j++) to[j] = fill;
+    memcpy(to + block->first, from, (block->count - block->first) * sizeof(float));
+    for (size_t j = block->count; j < BLOCK; j++) to[j] = fill;
+}
+
 /* Mask rows and slot scales of a block, padded to whole vectors so that what is not there weighs nothing. */
 static void begin_block(struct rows *s, const struct block *block)
 {
     const struct sm_attention *a = s->a;
-    for (size_t r = 0; r < s->row_count; r++) {
-        memcpy(s->mask + r * BLOCK, a->mask + (s->row + r) * a->mask_stride + block->column,
-               block->count * sizeof(float));
-        for (size_t j = block->count; j < BLOCK; j++) s->mask[r * BLOCK + j] = -INFINITY;
-    }
+    for (size_t r = 0; r < s->row_count; r++)
+        lay_out(s->mask + r * BLOCK, a->mask + (s->row + r) * a->mask_stride + block->column, block, -INFINITY);
     if (SM_ATTENTION_KV == 8) {
-        memcpy(s->k_scale, block->k_scale, block->count * sizeof(float));
-        memcpy(s->v_scale, block->v_scale, block->count * sizeof(float));
-        for (size_t j = block->count; j < BLOCK; j++) s->k_scale[j] = s->v_scale[j] = 0;
+        lay_out(s->k_scale, block->k_scale, block, 0);
+        lay_out(s->v_scale, block->v_scale, block, 0);
     }
 }
 
@@ -188,6 +199,10 @@ static void block_dots(struct rows *s, const struct block *block)
     vnni_keys(keys, block->k, block->count, s->a->head_dim);
     vnni_dots(s->z, s->planes, (const int32_t(*)[2])s->plane_begin, s->plane_step, s->queries, keys, s->a->head_dim);
 }
+
+#elif defined SM_ATTENTION_KEYS16
+
+#include "attention_keys16_body.h"
 
 #else
 
@@ -293,12 +308,13 @@ static int is_weightless(const struct rows *s, size_t vecs)
 
 static void add_values(struct rows *s, const struct block *block)
 {
-    const size_t head_dim = s->a->head_dim;
+    const size_t head_dim = s->a->head_dim, count = block->count - block->first;
+    const float *const z = s->z + block->first;
     if (s->queries <= TILE_ROWS) {
-        outer(RAW, s->z, BLOCK, s->queries, block->v, head_dim, block->count, head_dim, s->sum, s->stride, 0);
+        outer(RAW, z, BLOCK, s->queries, block->v, head_dim, count, head_dim, s->sum, s->stride, 0);
     } else {
-        floats_of_slots(s->v, s->stride, block->v, block->count, head_dim);
-        outer(FLOATS, s->z, BLOCK, s->queries, s->v, s->stride, block->count, s->stride, s->sum, s->stride, 0);
+        floats_of_slots(s->v, s->stride, block->v, count, head_dim);
+        outer(FLOATS, z, BLOCK, s->queries, s->v, s->stride, count, s->stride, s->sum, s->stride, 0);
     }
 }
 

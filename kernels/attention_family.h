@@ -5,6 +5,7 @@
 #include "attention.h"
 
 static const struct sm_layout layout_plain = {.name = "plain", .format = SM_FORMAT_NONE};
+static const struct sm_layout layout_keys16 = {.name = "keys16", .format = SM_FORMAT_NONE};
 
 static const struct sm_dim attention_dims[SM_ATTENTION_DIMS] = {
     [SM_ATTENTION_ROWS] = {"rows", 1, 1, 131072, "query rows: 1 in decode, the bucket in append, max_seq in prefill"},

@@ -5,16 +5,22 @@
 #define SM_ATTENTION_KV_BODY_H
 
 #include "attention.h"
+#include "cache_write.h"
 #include "quant.h"
 
+/* ATTENTION_TOGETHER: elements of a slot that keys16 keeps together. */
 #if SM_ATTENTION_KV == 32
 typedef float attention_element;
+#define ATTENTION_TOGETHER SM_CACHE_WRITE_TOGETHER_f32
 #elif SM_ATTENTION_KV == 16
 typedef uint16_t attention_element;
+#define ATTENTION_TOGETHER SM_CACHE_WRITE_TOGETHER_f16
 #elif SM_ATTENTION_KV == 15
 typedef int16_t attention_element;
+#define ATTENTION_TOGETHER SM_CACHE_WRITE_TOGETHER_i16
 #else
 typedef int8_t attention_element;
+#define ATTENTION_TOGETHER SM_CACHE_WRITE_TOGETHER_i8
 #endif
 
 static inline double attention_kv_at(const struct sm_kv *kv, size_t head, size_t slot, size_t head_dim, size_t d)

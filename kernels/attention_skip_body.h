@@ -1,6 +1,7 @@
 /* attention_skip_body.h - the proof that a hidden block weighs nothing. Text for attention_body.h, which says why that
  * is enough, and defines the blocks and row blocks spoken of here. */
 
+#ifndef SM_ATTENTION_KEYS16
 /* The largest |key| of a block. */
 static float largest_norm(const struct block *block, size_t head_dim)
 {
@@ -28,6 +29,7 @@ static float largest_norm(const struct block *block, size_t head_dim)
     }
     return sqrtf(most);
 }
+#endif
 
 /* Where a logit stops to weigh anything. A quarter and 2^-20 of the maximum cover the roundings of the mask's
  * addition and the maximum's subtraction. */

@@ -57,7 +57,7 @@ static void floats_of_slots(float *to, size_t stride, const attention_element *f
     }
 }
 
-#ifndef SM_ATTENTION_VNNI /* which has tiles of its own for keys */
+#if !defined SM_ATTENTION_VNNI && !defined SM_ATTENTION_KEYS16 /* which have tiles of their own for keys */
 
 /* to[d][j] = from[j][d]: columns up to the next multiple of VEC_WIDTH repeat the last slot. */
 #if SM_ATTENTION_KV == 16 && VEC_WIDTH == 16
@@ -156,17 +156,18 @@ INLINE void dots(enum source source, const float *q, size_t q_stride, size_t que
 
 #endif
 
-/* c[rows][vecs] = (fresh ? 0 : c) + a[rows][depth] * b[depth][vecs]; is_half: the one vector of b is half there. */
+/* c[rows][vecs] = (fresh ? 0 : c) + a[rows][depth] * b[depth][vecs], the vectors of b `b_next` elements apart; is_half:
+ * the one vector of b is half there. */
 INLINE void outer_tile(const size_t rows, const size_t vecs, enum source source, const int is_half, const float *a,
-                       size_t a_stride, const void *b, size_t b_stride, size_t depth, float *c, size_t c_stride,
-                       int fresh)
+                       size_t a_stride, const void *b, size_t b_stride, size_t b_next, size_t depth, float *c,
+                       size_t c_stride, int fresh)
 {
     const size_t element = source == FLOATS ? sizeof(float) : sizeof(attention_element);
     vec sum[TILE_ROWS][TILE_VECS];
     EACH_ROW(i, rows) EACH_VEC(v, vecs) sum[i][v] = fresh ? vec_zero() : vec_load(c + i * c_stride + v * VEC_WIDTH);
     for (size_t p = 0; p < depth; p++, b = (const uint8_t *)b + b_stride * element) {
         vec y[TILE_VECS];
-        EACH_VEC(v, vecs) y[v] = is_half ? load_half(source, b, v * VEC_WIDTH) : load(source, b, v * VEC_WIDTH);
+        EACH_VEC(v, vecs) y[v] = is_half ? load_half(source, b, v * b_next) : load(source, b, v * b_next);
         EACH_ROW(i, rows)
         {
             const vec x = vec_set(a[i * a_stride + p]);
@@ -183,8 +184,8 @@ INLINE void outer_rows(const size_t rows, enum source source, const float *a, si
     const size_t element = source == FLOATS ? sizeof(float) : sizeof(attention_element);
     size_t at = 0;
 #define OUTER_TILE(vecs, is_half)                                                                                      \
-    outer_tile(rows, vecs, source, is_half, a, a_stride, (const uint8_t *)b + at * element, b_stride, depth, c + at,   \
-               c_stride, fresh)
+    outer_tile(rows, vecs, source, is_half, a, a_stride, (const uint8_t *)b + at * element, b_stride, VEC_WIDTH,       \
+               depth, c + at, c_stride, fresh)
     for (; at + TILE_VECS * VEC_WIDTH <= columns; at += TILE_VECS * VEC_WIDTH) OUTER_TILE(TILE_VECS, 0);
     for (; at + VEC_WIDTH <= columns; at += VEC_WIDTH) OUTER_TILE(1, 0);
     if (at < columns) OUTER_TILE(1, 1);

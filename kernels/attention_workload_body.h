@@ -37,6 +37,8 @@ enum operand {
     V_PAST_SCALE,
     K_NOW_SCALE,
     V_NOW_SCALE,
+    K_PAST_BLOCKS, /* the same keys in the layout keys16 */
+    K_NOW_BLOCKS,
     OPERANDS
 };
 
@@ -45,7 +47,7 @@ struct work {
     uint64_t seed;
     struct sm_guarded operand[OPERANDS];
     uint64_t hash[OPERANDS];
-    struct sm_attention args;
+    struct sm_attention args, in_blocks; /* the second with keys16 */
 };
 
 static size_t past_of(const struct sm_shape *s)
@@ -224,12 +226,53 @@ static void *create(const struct sm_shape *s, enum sm_regime regime, uint64_t se
     return k;
 }
 
+/* The keys of a segment in blocks of 16 slots, `first` of them before the segment's own. All slots of the blocks that
+ * it touches hold a token; blocks beyond belong to nobody. */
+static int lay_in_blocks(struct work *k, enum operand data, struct sm_kv *kv, size_t first, size_t slots,
+                         size_t stride_slots, struct sm_random *r)
+{
+    const struct sm_attention *a = &k->args;
+    const size_t block = SM_CACHE_WRITE_BLOCK, whole = (first + slots + block - 1) / block * block;
+    const struct sm_kv from = *kv;
+    attention_element stale[SM_ATTENTION_MAX_HEAD_DIM];
+    float scale;
+    kv->head_stride = sm_blocks16_elements(first + stride_slots, a->head_dim, ATTENTION_TOGETHER) +
+                      (k->regime == SM_REGIME_RANDOM ? 0 : (size_t)(k->seed % 2));
+    if (sm_guarded_create(&k->operand[data], a->kv_heads * kv->head_stride * sizeof(attention_element),
+                          sizeof(attention_element)))
+        return -1;
+    sm_guarded_poison(&k->operand[data]);
+    kv->data = k->operand[data].data;
+    for (size_t g = 0; g < a->kv_heads; g++)
+        for (size_t slot = 0; slots && slot < whole; slot++) {
+            attention_element *to = (attention_element *)k->operand[data].data + g * kv->head_stride;
+            const attention_element *e = stale;
+            if (slot >= first && slot < first + slots)
+                e = (const attention_element *)from.data + g * from.head_stride + (slot - first) * a->head_dim;
+            else
+                fill_slot(stale, &scale, a->head_dim, k->regime, 1, r);
+            for (size_t d = 0; d < a->head_dim; d++)
+                to[sm_blocks16_at(slot, d, a->head_dim, ATTENTION_TOGETHER)] = e[d];
+        }
+    k->hash[data] = sm_guarded_hash(&k->operand[data]);
+    return 0;
+}
+
 static const void *prepare(void *work, const struct sm_variant *variant)
 {
-    (void)variant;
     struct work *k = work;
+    const struct sm_attention *a = &k->args;
     sm_guarded_poison(&k->operand[OUT]);
-    return &k->args;
+    if (strcmp(variant->layout->name, "keys16")) return a;
+    if (k->operand[K_NOW_BLOCKS].map) return &k->in_blocks;
+    struct sm_random r = {k->seed ^ 0xb10c};
+    k->in_blocks = *a;
+    k->in_blocks.past_first = k->regime == SM_REGIME_RANDOM ? 0 : (size_t)(k->seed % SM_CACHE_WRITE_BLOCK);
+    if (lay_in_blocks(k, K_PAST_BLOCKS, &k->in_blocks.k_past, k->in_blocks.past_first, a->past, a->past + a->now - 1,
+                      &r) ||
+        lay_in_blocks(k, K_NOW_BLOCKS, &k->in_blocks.k_now, 0, a->now, a->now, &r))
+        return NULL;
+    return &k->in_blocks;
 }
 
 /* Scratch of error(): one KV head's keys and values; and of one row and head the logits, how far they may be off,

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "attention.h"
+#include "cache_write.h"
 #include "cpu.h"
 #include "quant.h"
 #include "random.h"
@@ -47,7 +48,7 @@ static void each_pair(void (*check)(const struct sm_family *, const struct sm_va
 {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const struct sm_family *f = sm_family_named(families[i]);
-        static const char *const isas[] = {"avx2", "avx512", "avx512vnni"};
+        static const char *const isas[] = {"avx2", "avx512", "avx512vnni", "avx2_keys16", "avx512_keys16"};
         for (size_t n = 0; n < sizeof isas / sizeof *isas; n++) {
             const struct sm_variant *literal, *skip;
             if (find_pair(f, isas[n], &literal, &skip)) check(f, literal, skip);
@@ -162,8 +163,10 @@ static void same_bits_over_masks(const struct sm_family *f, const struct sm_vari
 }
 
 /* A copy of the past keys in which slot `slot` of KV head 0 is `times` the query of row 0, head 0. */
-static void *keys_with(const struct sm_attention *a, const char *family, size_t slot, float times, float *scale)
+static void *keys_with(const struct sm_attention *a, const char *family, const struct sm_layout *layout, size_t slot,
+                       float times, float *scale)
 {
+    const int in_blocks = !strcmp(layout->name, "keys16");
     const size_t size = element_bytes(family);
     const int is_i16 = !strcmp(family, "attention_i16");
     const size_t elements = a->kv_heads * a->k_past.head_stride;
@@ -174,7 +177,8 @@ static void *keys_with(const struct sm_attention *a, const char *family, size_t 
     for (size_t d = 0; d < a->head_dim; d++) most = fmaxf(most, fabsf(a->q[d] * times));
     for (size_t d = 0; d < a->head_dim; d++) {
         const float x = a->q[d] * times;
-        const size_t i = slot * a->head_dim + d;
+        const size_t together = size == 1 ? SM_CACHE_WRITE_TOGETHER_i8 : is_i16 ? SM_CACHE_WRITE_TOGETHER_i16 : 1;
+        const size_t i = in_blocks ? sm_blocks16_at(slot, d, a->head_dim, together) : slot * a->head_dim + d;
         if (size == 4) ((float *)keys)[i] = x;
         if (size == 2 && !is_i16) ((uint16_t *)keys)[i] = sm_f32_to_f16(x);
         if (is_i16) ((int16_t *)keys)[i] = (int16_t)lrintf(x / *a->k_past.scale);
@@ -218,7 +222,7 @@ static void a_leaking_key_is_seen(const struct sm_family *f, const struct sm_var
     for (size_t d = 0; d < 64; d++) query_square += a.q[d] * a.q[d];
     for (float logit = 0; logit <= 160; logit += 0.5f) {
         float scale;
-        void *keys = keys_with(&with, f->name, 300, logit / (query_square * a.scale), &scale);
+        void *keys = keys_with(&with, f->name, skip->layout, 300, logit / (query_square * a.scale), &scale);
         a.k_past.data = keys;
         if (by_slot) {
             memcpy(scales, given->k_past.scale, 511 * sizeof *scales);
