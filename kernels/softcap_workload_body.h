@@ -94,7 +94,7 @@ static double error(void *work, const struct sm_variant *variant)
         const size_t step = sm_rows_judged_step(&k->pair.y, r);
         for (size_t c = (size_t)(k->seed + r) % step; c < k->args.cols; c += step) {
             const double exact = cap * tanh((double)x[c] / cap);
-            const double e = sm_judge(y[c], exact, 8 * 0x1p-24 * fabs(exact) + cap * 0x1p-149, k->regime);
+            const double e = sm_judge(y[c], exact, 10 * 0x1p-24 * fabs(exact) + cap * 0x1p-149, k->regime);
             if (fabsf(y[c]) > k->args.cap || !signbit(y[c]) != !signbit(x[c])) return INFINITY;
             if (e > worst) worst = e;
         }

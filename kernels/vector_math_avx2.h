@@ -3,7 +3,8 @@
  * Proven by tests/vector_math.c against double over all exponents; vector_math_avx512.h gives the same bits.
  *   sm_exp_avx2   within SM_EXP_ULP of the exact value, denormal results included; exactly 0 below -104,
  *                 infinite from where float ends (88.72284), exactly 1 at 0
- *   sm_tanh_avx2  within SM_TANH_ULP, keeps the sign (of zeros too), never above 1, exactly 1 from 9.02 on
+ *   sm_tanh_avx2  within SM_TANH_ULP, keeps the sign (of zeros too), never above 1, exactly 1 from SM_TANH_END on,
+ *                 exactly x below 2^-14
  * A NaN stays one. */
 #ifndef SM_VECTOR_MATH_AVX2_H
 #define SM_VECTOR_MATH_AVX2_H
@@ -65,24 +66,24 @@ static inline __m256 sm_exp_avx2(__m256 x)
     return _mm256_and_ps(keep, sm_scale_avx2(sm_scale_avx2(p, half), _mm256_sub_epi32(n, half)));
 }
 
+/* x, or the limit that it is beyond; a NaN stays one. */
+static inline __m256 sm_within_avx2(__m256 x, float limit)
+{
+    return _mm256_max_ps(_mm256_set1_ps(-limit), _mm256_min_ps(_mm256_set1_ps(limit), x));
+}
+
 static inline __m256 sm_tanh_avx2(__m256 x)
 {
-    const __m256 sign_bit = _mm256_set1_ps(-0.0f), one = _mm256_set1_ps(1);
-    const __m256 sign = _mm256_and_ps(x, sign_bit), a = _mm256_andnot_ps(sign_bit, x);
-    /* near zero an odd polynomial, elsewhere 1 - 2 / (1 + exp(2 |x|)) */
-    const __m256 z = _mm256_mul_ps(a, a);
-    __m256 p = _mm256_set1_ps(SM_TANH_C9);
-    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(SM_TANH_C7));
-    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(SM_TANH_C5));
-    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(SM_TANH_C3));
-    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(SM_TANH_C1));
-    const __m256 near = _mm256_fmadd_ps(_mm256_mul_ps(a, z), p, a);
-    const __m256 limited = _mm256_min_ps(_mm256_set1_ps(SM_TANH_ONE), a);
-    __m256i n;
-    const __m256 e = sm_exp_reduced_avx2(_mm256_add_ps(limited, limited), &n);
-    const __m256 far = _mm256_sub_ps(one, _mm256_div_ps(_mm256_set1_ps(2), _mm256_add_ps(sm_scale_avx2(e, n), one)));
-    const __m256 is_near = _mm256_cmp_ps(a, _mm256_set1_ps(SM_TANH_NEAR), _CMP_LT_OQ);
-    return _mm256_or_ps(_mm256_blendv_ps(far, near, is_near), sign);
+    const __m256 a = sm_within_avx2(x, SM_TANH_END), z = _mm256_mul_ps(a, a);
+    __m256 p = _mm256_fmadd_ps(_mm256_set1_ps(SM_TANH_P8), z, _mm256_set1_ps(SM_TANH_P6));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(SM_TANH_P4));
+    p = _mm256_fmadd_ps(p, z, _mm256_set1_ps(SM_TANH_P2));
+    p = _mm256_fmadd_ps(_mm256_mul_ps(p, z), a, a);
+    __m256 q = _mm256_fmadd_ps(_mm256_set1_ps(SM_TANH_Q8), z, _mm256_set1_ps(SM_TANH_Q6));
+    q = _mm256_fmadd_ps(q, z, _mm256_set1_ps(SM_TANH_Q4));
+    q = _mm256_fmadd_ps(q, z, _mm256_set1_ps(SM_TANH_Q2));
+    q = _mm256_fmadd_ps(q, z, _mm256_set1_ps(1));
+    return sm_within_avx2(_mm256_div_ps(p, q), 1);
 }
 
 #endif

@@ -42,24 +42,24 @@ static inline __m512 sm_exp_avx512(__m512 x)
     return _mm512_maskz_scalef_ps(keep, p, n); /* rounds once, also to a denormal */
 }
 
+/* x, or the limit that it is beyond; a NaN stays one (vrangeps would lose it). */
+static inline __m512 sm_within_avx512(__m512 x, float limit)
+{
+    return _mm512_max_ps(_mm512_set1_ps(-limit), _mm512_min_ps(_mm512_set1_ps(limit), x));
+}
+
 static inline __m512 sm_tanh_avx512(__m512 x)
 {
-    const __m512 sign_bit = _mm512_set1_ps(-0.0f), one = _mm512_set1_ps(1);
-    const __m512 sign = _mm512_and_ps(x, sign_bit), a = _mm512_andnot_ps(sign_bit, x);
-    /* near zero an odd polynomial, elsewhere 1 - 2 / (1 + exp(2 |x|)) */
-    const __m512 z = _mm512_mul_ps(a, a);
-    __m512 p = _mm512_set1_ps(SM_TANH_C9);
-    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C7));
-    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C5));
-    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C3));
-    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_C1));
-    const __m512 near = _mm512_fmadd_ps(_mm512_mul_ps(a, z), p, a);
-    const __m512 limited = _mm512_min_ps(_mm512_set1_ps(SM_TANH_ONE), a);
-    __m512 n;
-    const __m512 e = sm_exp_reduced_avx512(_mm512_add_ps(limited, limited), &n);
-    const __m512 far = _mm512_sub_ps(one, _mm512_div_ps(_mm512_set1_ps(2), _mm512_add_ps(_mm512_scalef_ps(e, n), one)));
-    const __mmask16 is_near = _mm512_cmp_ps_mask(a, _mm512_set1_ps(SM_TANH_NEAR), _CMP_LT_OQ);
-    return _mm512_or_ps(_mm512_mask_blend_ps(is_near, far, near), sign);
+    const __m512 a = sm_within_avx512(x, SM_TANH_END), z = _mm512_mul_ps(a, a);
+    __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(SM_TANH_P8), z, _mm512_set1_ps(SM_TANH_P6));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_P4));
+    p = _mm512_fmadd_ps(p, z, _mm512_set1_ps(SM_TANH_P2));
+    p = _mm512_fmadd_ps(_mm512_mul_ps(p, z), a, a);
+    __m512 q = _mm512_fmadd_ps(_mm512_set1_ps(SM_TANH_Q8), z, _mm512_set1_ps(SM_TANH_Q6));
+    q = _mm512_fmadd_ps(q, z, _mm512_set1_ps(SM_TANH_Q4));
+    q = _mm512_fmadd_ps(q, z, _mm512_set1_ps(SM_TANH_Q2));
+    q = _mm512_fmadd_ps(q, z, _mm512_set1_ps(1));
+    return sm_within_avx512(_mm512_div_ps(p, q), 1);
 }
 
 #endif

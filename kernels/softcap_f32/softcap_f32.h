@@ -3,8 +3,8 @@
  *   y, x  [rows][stride] floats; y may be x.    A part is rows x columns, cut at multiples of 32.
  *
  * The caller promises: 2^-60 <= c <= 2^60; no NaN.
- * Every variant promises |y| <= c, the sign of x, and |y - exact| <= 8 * 2^-24 |exact| + c * 2^-149: x / c may take
- * two roundings, whose effect tanh never magnifies, tanh is within 2 ulp (4 * 2^-24), the product is one more; the
+ * Every variant promises |y| <= c, the sign of x, and |y - exact| <= 10 * 2^-24 |exact| + c * 2^-149: x / c may take
+ * two roundings, whose effect tanh never magnifies, tanh is within 6 * 2^-24, the product is one more; the
  * second term is what x / c loses among the denormals. */
 #ifndef SM_SOFTCAP_F32_H
 #define SM_SOFTCAP_F32_H
