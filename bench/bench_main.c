@@ -12,6 +12,7 @@
 #include "bench.h"
 #include "bench_counters.h"
 #include "bench_table.h"
+#include "by_compilers.h"
 #include "cases.h"
 #include "count.h"
 #include "cpu.h"
@@ -28,8 +29,9 @@ static const char *const kv_names[] = {"f32", "f16", "i8", NULL};
 
 struct options {
     struct sm_sweep_choice choice;
-    struct sm_strings counters;
+    struct sm_strings counters, compilers;
     struct sm_list max_seq, bucket, rows, head_dim, heads, kv_heads, valid, window, softcap, vocab;
+    struct sm_by_compilers by;
     const char *dims, *sweep, *cleared;
     bool quick, full, count;
     double min_time;
@@ -91,6 +93,10 @@ static int settle(struct options *o, char *why, size_t why_bytes)
     if (o->count) o->choice.features &= SM_COUNT_FEATURES;
     /* parts counted one after another need no processor for each */
     if (!o->count) o->choice.hardware_threads = sm_machine()->threads > 0 ? (size_t)sm_machine()->threads : 0;
+    if (o->count && o->compilers.count) {
+        snprintf(why, why_bytes, "--count counts the kernels of this program: it goes without --compilers");
+        return -1;
+    }
     if (o->flags.list) o->cases.dry_run = true;
     const char *folder = getenv("SLOTMARK_SWEEPS");
     snprintf(o->sweep_path, sizeof o->sweep_path, "%s/%s.sweep", folder && *folder ? folder : SM_SWEEP_FOLDER,
@@ -123,6 +129,8 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"shape-of", 0, SM_ARGUMENT_STRING, &c->shape_of, NULL, "MODEL", "matrices and attention of a model's shape"},
         {"threads", 0, SM_ARGUMENT_LIST, &c->threads, NULL, "LIST", "teams to time (default 1)"},
         {"count", 0, SM_ARGUMENT_FLAG, &o->count, NULL, NULL, "count instructions exactly (callgrind), time nothing"},
+        {"compilers", 0, SM_ARGUMENT_STRINGS, &o->compilers, NULL, "NAMES",
+         "kernels by each, beside each other: gcc,clang"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST", "groups or files (default core; all, none)"},
         {"cold", 0, SM_ARGUMENT_FLAG, &c->cold, NULL, NULL, "rotate operands past the last cache"},
         {"hot", 0, SM_ARGUMENT_FLAG, &c->hot, NULL, NULL, "the standard; with --cold: both, side by side"},
@@ -213,12 +221,13 @@ struct run {
     const struct sm_bench_cases *list;
 };
 
-/* The same family at the same shape with the same team, in another variant, still to be timed. Operands of cold cases
- * are too many to hold those of several at once. */
+/* The same family at the same shape with the same team, in another variant or build, still to be timed. Operands of
+ * cold cases are too many to hold those of several at once. */
 static bool goes_along(const struct sm_bench_case *a, const struct sm_bench_case *b)
 {
-    return b->planned && !b->done && !b->refused && !a->refused && !a->cold && !b->cold && a->family == b->family &&
-           a->threads == b->threads && !memcmp(&a->shape, &b->shape, sizeof a->shape);
+    return b->planned && !b->done && !b->refused && !a->refused && !a->cold && !b->cold &&
+           !strcmp(a->family->name, b->family->name) && a->threads == b->threads &&
+           !memcmp(&a->shape, &b->shape, sizeof a->shape);
 }
 
 /* c, and the variants that are timed in turns with it, as many as a quarter of the memory holds. */
@@ -281,17 +290,23 @@ static int keep_bench(void *context, const json_t *record)
     return json_object_set_new(context, id, json_deep_copy(record));
 }
 
-static void show(const struct options *o, const struct sm_timed_session *session)
+static void show(const struct options *o, const struct sm_bench_cases *list, const struct sm_timed_session *session)
 {
     char why[512];
     struct sm_records_summary summary;
     json_t *by_case = json_object(), *records = json_array(), *record;
     const char *id;
     if (sm_records_read(o->out, keep_bench, by_case, &summary, why, sizeof why)) complain(why);
-    json_object_foreach(by_case, id, record) json_array_append(records, record);
+    if (o->by.count) /* as they are listed, compiler by compiler */
+        for (size_t i = 0; i < list->count; i++) json_array_append(records, json_object_get(by_case, list->at[i]->id));
+    else
+        json_object_foreach(by_case, id, record) json_array_append(records, record);
     json_decref(by_case);
     FILE *notes = o->format == SM_BENCH_MD ? stdout : stderr;
-    sm_bench_table_print(records, (enum sm_bench_format)o->format, stdout);
+    if (o->by.count && o->format == SM_BENCH_MD)
+        sm_by_compilers_print(records, stdout);
+    else
+        sm_bench_table_print(records, (enum sm_bench_format)o->format, stdout);
     sm_bench_counters_print(records, notes);
     sm_bench_table_notes(records, notes);
     for (size_t t = 1; t <= SM_TEAM_MOST; t++)
@@ -331,11 +346,18 @@ static int run_cases(struct options *o, const struct sm_bench_cases *list, struc
     if (session->gbench && session->rates) {
         code = sm_cases_run(cases, &o->cases, run_one, &run, why, why_bytes);
         if (sm_gbench_close(session->gbench, cleared, sizeof cleared)) complain(cleared);
-        if (code != 2) show(o, session);
+        if (code != 2) show(o, list, session);
     }
     sm_rates_destroy(session->rates);
     sm_timed_session_end(session);
     return code;
+}
+
+static const struct sm_bench_builder *builder;
+
+void sm_bench_build_by(const struct sm_bench_builder *by)
+{
+    builder = by;
 }
 
 static int list_cases(struct options *o, struct sm_bench_cases *list, struct sm_cases *cases, char *why,
@@ -346,6 +368,9 @@ static int list_cases(struct options *o, struct sm_bench_cases *list, struct sm_
     const bool by_hand = (o->choice.override_count || o->choice.shape_of) && !o->sweep && !o->quick && !o->full;
     if (by_hand ? sm_sweep_parse("", "command line", &o->choice, list, why, why_bytes)
                 : sm_sweep_load(o->sweep_path, &o->choice, list, why, why_bytes))
+        return -1;
+    if (o->compilers.count && sm_by_compilers(&o->by, builder, &o->compilers, o->cases.dry_run, o->cases.listing,
+                                              sm_cases_progress(&o->cases), list, why, why_bytes))
         return -1;
     for (size_t i = 0; i < list->count; i++) {
         struct sm_bench_case *c = list->at[i];

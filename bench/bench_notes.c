@@ -13,7 +13,8 @@ static bool same_place(const json_t *a, const json_t *b)
     return !strcmp(sm_row_text(a, "family"), sm_row_text(b, "family")) &&
            json_equal(json_object_get(a, "shape"), json_object_get(b, "shape")) &&
            json_equal(json_object_get(a, "threads"), json_object_get(b, "threads")) &&
-           !strcmp(sm_row_text(a, "cache_state"), sm_row_text(b, "cache_state"));
+           !strcmp(sm_row_text(a, "cache_state"), sm_row_text(b, "cache_state")) &&
+           !strcmp(sm_row_compiler(a), sm_row_compiler(b));
 }
 
 /* Whether b is listed before a, could be used in its place, and was clearly faster: quartiles apart, and 5 %. */

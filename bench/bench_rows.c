@@ -24,6 +24,11 @@ bool sm_row_ok(const json_t *record)
     return !strcmp(sm_row_text(record, "status"), "ok");
 }
 
+const char *sm_row_compiler(const json_t *record)
+{
+    return sm_row_text(json_object_get(json_object_get(record, "build"), "kernels"), "compiler");
+}
+
 struct sm_row sm_row_of(json_t *record)
 {
     struct sm_row row = {.record = record, .ops_per_cycle = NAN, .bytes_per_ns = NAN, .share = NAN};
@@ -98,7 +103,9 @@ static int compare_rows(const void *a, const void *b)
     const struct sm_variant *vx = sm_row_variant(x), *vy = sm_row_variant(y);
     if (vx && vy && vx != vy) return vx < vy ? -1 : 1;
     const int order = strcmp(sm_row_text(x, "variant"), sm_row_text(y, "variant"));
-    return order ? order : strcmp(sm_row_text(y, "cache_state"), sm_row_text(x, "cache_state")); /* hot first */
+    const int state = strcmp(sm_row_text(y, "cache_state"), sm_row_text(x, "cache_state")); /* hot first */
+    if (order || state) return order ? order : state;
+    return *(struct sm_row *const *)a < *(struct sm_row *const *)b ? -1 : 1; /* compilers, as they were listed */
 }
 
 struct sm_row **sm_rows_sorted(json_t *records, struct sm_row **storage)

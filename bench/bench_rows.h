@@ -28,6 +28,7 @@ struct sm_row **sm_rows_sorted(json_t *records, struct sm_row **storage);
 const char *sm_row_text(const json_t *record, const char *key);
 double sm_row_number(const json_t *object, const char *key);
 bool sm_row_ok(const json_t *record);
+const char *sm_row_compiler(const json_t *record); /* that built its kernels apart; "": they are this program's */
 const struct sm_variant *sm_row_variant(const json_t *record); /* NULL: not in this program */
 size_t sm_row_family(const json_t *record);                    /* its place in the registry */
 

@@ -7,6 +7,7 @@
 
 #include "bench_counters.h"
 #include "bench_rows.h"
+#include "by_compilers.h"
 
 const char *const sm_bench_formats[] = {"md", "csv", "json", "jsonl", NULL};
 
@@ -172,10 +173,11 @@ static void print_family(struct sm_row *const *rows, size_t begin, size_t end, F
     for (size_t i = begin; i < end; i++) print_row(rows[i], &axes, variant_width, both, out);
 }
 
-static void print_csv(struct sm_row *const *rows, size_t count, FILE *out)
+static void print_csv(const json_t *records, struct sm_row *const *rows, size_t count, FILE *out)
 {
     fprintf(out, "family,group,variant,layout,isa,shape,threads,cache_state,status,median_ns,q25_ns,q75_ns,samples,ops,"
-                 "bytes,ops_per_cycle,bytes_per_s,binding_ceiling,share_of_ceiling,error,error_after,why,counters\n");
+                 "bytes,ops_per_cycle,bytes_per_s,binding_ceiling,share_of_ceiling,error,error_after,why,counters,"
+                 "compiler,time_to_first_compiler\n");
     for (size_t i = 0; i < count; i++) {
         const json_t *r = rows[i]->record;
         char shape[SM_ROW_SHAPE_BYTES];
@@ -197,7 +199,8 @@ static void print_csv(struct sm_row *const *rows, size_t count, FILE *out)
         fprintf(out, ",%s,\"%s\"", number_text(sm_row_number(r, "error_after"), 4, text, sizeof text),
                 sm_row_text(r, "why"));
         char counters[1024];
-        fprintf(out, ",%s\n", sm_bench_counters_text(r, counters, sizeof counters));
+        fprintf(out, ",%s,%s,%s\n", sm_bench_counters_text(r, counters, sizeof counters), sm_row_compiler(r),
+                number_text(sm_by_compilers_ratio(records, r, NULL), 4, text, sizeof text));
     }
 }
 
@@ -217,7 +220,7 @@ void sm_bench_table_print(json_t *records, enum sm_bench_format format, FILE *ou
     rows = sm_rows_sorted(records, &storage);
     if (!rows) return;
     if (format == SM_BENCH_CSV) {
-        print_csv(rows, count, out);
+        print_csv(records, rows, count, out);
     } else {
         for (size_t begin = 0, end; begin < count; begin = end) {
             for (end = begin + 1;

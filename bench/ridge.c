@@ -51,6 +51,7 @@ static bool same_matrix(const json_t *a, const json_t *b)
     json_t *value;
     if (strcmp(sm_row_text(a, "family"), sm_row_text(b, "family")) ||
         strcmp(sm_row_text(a, "variant"), sm_row_text(b, "variant")) ||
+        strcmp(sm_row_compiler(a), sm_row_compiler(b)) ||
         strcmp(sm_row_text(a, "cache_state"), sm_row_text(b, "cache_state")) ||
         !json_equal(json_object_get(a, "threads"), json_object_get(b, "threads")))
         return false;

@@ -29,13 +29,14 @@ struct sm_bench_case {
     const struct sm_family *family;
     const struct sm_workload *workload;
     const struct sm_variant *variant;
+    const char *compiler, *flags; /* "clang 14.0.6", whose build these are from; NULL: this program's own */
     struct sm_shape shape;
     size_t threads;
     bool cold;
     uint64_t seed;
     bool planned, done;         /* it is to be run; its record is written */
     const char *refused;        /* NULL, or why the combination has no meaning or cannot run here */
-    char id[SM_BENCH_ID_BYTES]; /* family/variant/axis=value,.../t<threads>/hot */
+    char id[SM_BENCH_ID_BYTES]; /* family/variant/axis=value,.../t<threads>/hot; then /clang-14.0.6 */
 };
 
 struct sm_bench_cases {

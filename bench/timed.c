@@ -99,6 +99,10 @@ void sm_timed_describe(struct sm_record *r, const struct sm_bench_case *c)
     sm_record_set_string(r, "layout", c->variant->layout ? c->variant->layout->name : NULL);
     sm_record_set_string(r, "isa", c->variant->isa);
     sm_record_set_integer(r, "threads", (int64_t)c->threads);
+    if (c->compiler) {
+        json_t *kernels = json_pack("{s:s, s:s}", "compiler", c->compiler, "flags", c->flags);
+        sm_record_put_json(r, "build", "kernels", kernels);
+    }
     sm_record_set_string(r, "cache_state", c->cold ? "cold" : "hot");
     for (size_t d = 0; d < f->dim_count; d++) {
         sm_record_put_integer(r, "shape", f->dims[d].name, c->shape.dim[d]);

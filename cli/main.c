@@ -7,7 +7,9 @@
 
 #include "arguments.h"
 #include "arm.h"
+#include "bench.h"
 #include "build.h"
+#include "compilers.h"
 #include "cpu.h"
 #include "plugin_load.h"
 #include "record.h"
@@ -24,6 +26,8 @@ static const struct command {
 #include "commands.def"
 #undef SM_COMMAND
 };
+static const struct sm_bench_builder compilers = {sm_compiler_name, sm_compiler_kernels, sm_compiler_flags};
+
 enum { COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(FILE *out)
@@ -131,6 +135,7 @@ static int run(int argc, char **argv)
     }
     settle_waiting(all);
     sm_record_command(count, all);
+    sm_bench_build_by(&compilers);
     for (int i = 0; i < COMMANDS; i++)
         if (!strcmp(name, commands[i].name)) return commands[i].main(argc - 1, argv + 1);
     return unknown(name);

@@ -59,7 +59,8 @@
  *                     "round"}, and of a table what the points say together: profiles/cost_table.h, cost_record.h
  *   trial             of a calibration of the comparer: {"class","planted" [share of the work],"placed" [elsewhere],
  *                     "verdict","seconds","as_built_log_ratios","log_ratios"}
- *   build             {"version","commit","dirty","compiler","flags","type"}
+ *   build             {"version","commit","dirty","compiler","flags","type"}; of bench --compilers also "kernels":
+ *                     {"compiler","flags"} of the build that the kernel is from
  *   machine           {"cpu",...}: machine.h
  *
  * "cycles" is never a tick of the time-stamp counter: tsc_ticks and core_cycles_est are the only names.

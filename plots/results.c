@@ -103,6 +103,14 @@ static const char *unfit(const json_t *record)
     return NULL;
 }
 
+/* A kernel that another compiler built stands in figures and tables as a variant of its own. */
+static void name_compiler(json_t *record)
+{
+    const char *compiler = sm_json_text(sm_json_part(sm_json_part(record, "build"), "kernels"), "compiler");
+    if (*compiler)
+        json_object_set_new(record, "variant", json_sprintf("%s, %s", sm_json_text(record, "variant"), compiler));
+}
+
 static int add(struct sm_results *results, json_t *record)
 {
     if (results->count == results->capacity) {
@@ -112,6 +120,7 @@ static int add(struct sm_results *results, json_t *record)
         results->at = at;
         results->capacity = capacity;
     }
+    name_compiler(record);
     struct sm_result *r = &results->at[results->count];
     *r = (struct sm_result){.json = record, .order = results->count};
     if (summarise(r)) return -1;

@@ -62,6 +62,8 @@ static void bad_input_is_one_sentence_and_exit_2(void **unused)
         {"--family rope --counters no_such_group", "no_such_group.group'"},
         {"--family rope --counters /dev/zero", "it is no file"},
         {"--family rope --counters /proc/self", "there are no groups of counters"},
+        {"--family rope --compilers gcc-no-such", "'gcc-no-such' is no C compiler that runs here"},
+        {"--family rope --compilers /bin/true", "'/bin/true' is no C compiler that runs here"},
         {"--resume /no/such/file", "resuming '/no/such/file'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
