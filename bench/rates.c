@@ -96,13 +96,21 @@ static bool may_leave_out(const struct sm_bench_case *c)
     return false;
 }
 
-/* Records the ceiling and returns its value, NAN when it has none. */
-static double use(const struct sm_ceilings *ceilings, const char *name, struct sm_record *record)
+/* The ceiling's value at that clock of the cores, NAN when it has none: what a core does by itself moves with it. */
+static double at_clock(const struct sm_ceilings *ceilings, const char *name, double core_hz)
 {
     const struct sm_ceiling *c = sm_ceiling_named(ceilings, name);
     if (!c || !(c->value > 0)) return NAN;
-    sm_record_add_ceiling(record, c->name, c->value, c->unit, c->threads);
-    return c->value;
+    return core_hz > 0 && c->core_hz > 0 ? c->value * core_hz / c->core_hz : c->value;
+}
+
+/* Records the ceiling and returns its value. */
+static double use(const struct sm_ceilings *ceilings, const char *name, double core_hz, struct sm_record *record)
+{
+    const struct sm_ceiling *c = sm_ceiling_named(ceilings, name);
+    const double value = at_clock(ceilings, name, core_hz);
+    if (value > 0) sm_record_add_ceiling(record, c->name, value, c->unit, c->threads);
+    return value;
 }
 
 /* The same of a function, in the family's own ops: how many of them a cycle has if it does nothing else. */
@@ -157,17 +165,16 @@ static struct sm_share judge(const struct sm_ceilings *ceilings, const struct sm
     char name[32], memory[32];
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         snprintf(name, sizeof name, "%s_%s", level, kinds[i]);
-        const struct sm_ceiling *limit = sm_ceiling_named(ceilings, name);
-        if (limit) most = fmax(most, limit->value);
+        most = fmax(most, at_clock(ceilings, name, call->core_hz));
     }
-    use(ceilings, "dram_read", record);
+    use(ceilings, "dram_read", call->core_hz, record);
     snprintf(memory, sizeof memory, "%s_%s", level, kind_of(c));
-    const double memory_share = rate / use(ceilings, memory, record);
+    const double memory_share = rate / use(ceilings, memory, call->core_hz, record);
     const char *scheme = "", *fastest = "";
     const double per_cycle = c->workload->ops(&c->shape) / (seconds * call->core_hz * threads);
     if (schemes_of(c, &scheme, &fastest)) {
         const struct sm_ceiling *limit = sm_ceiling_named(ceilings, fastest);
-        arithmetic_share = per_cycle / use(ceilings, scheme, record);
+        arithmetic_share = per_cycle / use(ceilings, scheme, call->core_hz, record);
         if (limit) arithmetic_most = per_cycle / limit->value;
         sm_ridge_record(record, c, ceilings, scheme, call->core_hz);
     }

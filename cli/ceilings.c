@@ -19,34 +19,47 @@
 /* One name over the runs. */
 struct seen {
     struct sm_ceiling first;
-    double values[RUNS_MOST];
+    double values[RUNS_MOST], clocks[RUNS_MOST]; /* NAN: it does not move with the cores' clock */
     size_t count;
 };
 
 static void collect(struct seen *seen, const struct sm_ceilings *run, size_t i)
 {
-    if (!seen->first.name[0]) seen->first = run->item[i];
-    if (isfinite(run->item[i].value) && seen->count < RUNS_MOST) seen->values[seen->count++] = run->item[i].value;
+    const struct sm_ceiling *c = &run->item[i];
+    if (!seen->first.name[0]) seen->first = *c;
+    if (!isfinite(c->value) || seen->count >= RUNS_MOST) return;
+    seen->clocks[seen->count] = c->core_hz;
+    seen->values[seen->count++] = c->value;
 }
 
 /* (most - least) / median in percent; NAN with fewer than two. */
-static double range_percent(const struct seen *s, double *median)
+static double range_percent(const double *values, size_t count, double *median)
 {
     double sorted[RUNS_MOST], least = INFINITY, most = -INFINITY;
-    memcpy(sorted, s->values, s->count * sizeof *sorted);
-    *median = sm_median(sorted, s->count);
-    for (size_t i = 0; i < s->count; i++) {
-        least = fmin(least, s->values[i]);
-        most = fmax(most, s->values[i]);
+    memcpy(sorted, values, count * sizeof *sorted);
+    *median = sm_median(sorted, count);
+    for (size_t i = 0; i < count; i++) {
+        least = fmin(least, values[i]);
+        most = fmax(most, values[i]);
     }
-    return s->count > 1 ? 100 * (most - least) / *median : NAN;
+    return count > 1 ? 100 * (most - least) / *median : NAN;
+}
+
+/* The range that is left when each value is taken at the clock it was seen at; NAN for what does not move with it. */
+static double range_at_one_clock(const struct seen *s)
+{
+    double per_cycle[RUNS_MOST], median;
+    for (size_t i = 0; i < s->count; i++) per_cycle[i] = s->values[i] / s->clocks[i];
+    for (size_t i = 0; i < s->count; i++)
+        if (!isfinite(per_cycle[i])) return NAN;
+    return range_percent(per_cycle, s->count, &median);
 }
 
 static void add_row(struct sm_table *table, const struct seen *s)
 {
-    char value[32], range[32], set[32] = "", threads[16];
+    char value[32], range[32] = "", one_clock[32] = "", set[32] = "", threads[16];
     double median;
-    const double percent = range_percent(s, &median);
+    const double percent = range_percent(s->values, s->count, &median), at_one_clock = range_at_one_clock(s);
     if (!s->count)
         snprintf(value, sizeof value, "%s", "");
     else if (strstr(s->first.unit, "/cycle"))
@@ -55,35 +68,34 @@ static void add_row(struct sm_table *table, const struct seen *s)
         snprintf(value, sizeof value, median < 1e-6 ? "%.0f n" : "%.2f u", median < 1e-6 ? median * 1e9 : median * 1e6);
     else
         snprintf(value, sizeof value, "%.2f G", median / 1e9);
-    if (isfinite(percent))
-        snprintf(range, sizeof range, "%.1f %%", percent);
-    else
-        range[0] = '\0';
+    if (isfinite(percent)) snprintf(range, sizeof range, "%.1f %%", percent);
+    if (isfinite(at_one_clock)) snprintf(one_clock, sizeof one_clock, "%.1f %%", at_one_clock);
     if (s->first.bytes >= 1 << 20)
         snprintf(set, sizeof set, "%zu MiB", s->first.bytes >> 20);
     else if (s->first.bytes)
         snprintf(set, sizeof set, "%zu KiB", s->first.bytes >> 10);
     snprintf(threads, sizeof threads, "%d", s->first.threads);
-    const char *const row[] = {s->first.name,
-                               threads,
-                               value,
-                               s->first.unit,
-                               range,
-                               set,
-                               s->count ? "" : s->first.why ? s->first.why : "not measured"};
+    const char *const row[] = {
+        s->first.name, threads,   value, s->first.unit,
+        range,         one_clock, set,   s->count ? "" : s->first.why ? s->first.why : "not measured"};
     sm_table_add(table, row);
 }
 
 static json_t *json_of(const struct seen *s)
 {
     double median;
-    const double percent = range_percent(s, &median);
-    json_t *values = json_array();
-    for (size_t i = 0; i < s->count; i++) json_array_append_new(values, json_real(s->values[i]));
+    const double percent = range_percent(s->values, s->count, &median);
+    json_t *values = json_array(), *clocks = json_array();
+    for (size_t i = 0; i < s->count; i++) {
+        json_array_append_new(values, json_real(s->values[i]));
+        json_array_append_new(clocks, sm_record_number(s->clocks[i]));
+    }
     json_t *j = json_pack("{s:s, s:s, s:i, s:o}", "name", s->first.name, "unit", s->first.unit, "threads",
                           s->first.threads, "values", values);
     json_object_set_new(j, "value", s->count ? json_real(median) : json_null());
     json_object_set_new(j, "range_percent", sm_record_number(percent));
+    json_object_set_new(j, "core_hz", clocks);
+    json_object_set_new(j, "range_percent_at_one_clock", sm_record_number(range_at_one_clock(s)));
     json_object_set_new(j, "bytes", s->first.bytes ? json_integer((json_int_t)s->first.bytes) : json_null());
     if (!s->count) json_object_set_new(j, "why", json_string(s->first.why ? s->first.why : "not measured"));
     return j;
@@ -100,10 +112,10 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
         json_decref(page);
         return bad ? -1 : 0;
     }
-    const char *const heading[] = {"ceiling", "threads", "median", "unit", "range", "working set", ""};
+    const char *const heading[] = {"ceiling", "threads", "median", "unit", "range", "at one clock", "working set", ""};
     struct sm_table table;
-    sm_table_init(&table, 7, heading);
-    table.right[1] = table.right[2] = table.right[4] = table.right[5] = true;
+    sm_table_init(&table, 8, heading);
+    table.right[1] = table.right[2] = table.right[4] = table.right[5] = table.right[6] = true;
     for (size_t i = 0; i < count; i++) add_row(&table, &seen[i]);
     sm_table_print(&table, form == 1, out);
     const int lost = table.lost;
@@ -113,7 +125,7 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
 
 static int measure(const struct sm_list *threads, int64_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
 {
-    const double each = effort == SM_CEILINGS_FULL ? 6 : 1.2;
+    const double each = effort == SM_CEILINGS_FULL ? 4 : 0.6;
     const size_t most = threads->count * SM_CEILINGS_MOST;
     struct seen *seen = calloc(most, sizeof *seen);
     struct sm_ceilings *run = malloc(sizeof *run);
@@ -153,7 +165,8 @@ int ceilings_main(int argc, char **argv)
     const struct sm_argument options[] = {
         {"threads", 0, SM_ARGUMENT_LIST, &threads, NULL, "LIST", "teams to measure with (default: 1 and all)"},
         {"runs", 0, SM_ARGUMENT_INTEGER, &runs, NULL, "N", "times to measure, for the range (default 3)"},
-        {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL, "a run is the best of five rounds, 6 s a team instead of 1 s"},
+        {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL,
+         "a run is the best of five rounds, 4 s a team instead of 0.6 s"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &form, forms, "FORMAT", "text (default), md or json"},
         SM_ARGUMENTS_END,

@@ -11,8 +11,9 @@
 #include "clock.h"
 #include "machine.h"
 
-enum { GRAIN = 2048, SLICES = 4, ROUNDS = 5, MIB = 1 << 20, TEAM_MOST = SM_PIN_MOST };
+enum { GRAIN = 2048, ROUNDS = 9, FULL_ROUNDS = 5, MIB = 1 << 20, HUGE_PAGE = 2 * MIB, TEAM_MOST = SM_PIN_MOST };
 enum { L1, L2, L3, DRAM, LEVELS };
+enum { SIZES = 3 };
 
 static const char *const kinds[] = {"read", "write", "copy", "stream"};
 
@@ -27,10 +28,10 @@ struct team {
 struct job {
     const struct sm_scheme *scheme; /* NULL: memory */
     enum sm_memory_kind kind;
-    size_t bytes;  /* of each worker, in one repetition */
-    size_t slices; /* the repetitions take turns over so many pieces of memory */
+    size_t offset, bytes; /* of each worker's memory, in one pass */
     uint64_t passes;
     int repetitions; /* one more is made, and dropped */
+    bool own;        /* the workers share nothing that they need */
 };
 
 static void do_job(const struct job *job, char *memory)
@@ -41,13 +42,15 @@ static void do_job(const struct job *job, char *memory)
         sm_memory_run(job->kind, memory, job->bytes, job->passes);
 }
 
-/* Best of the repetitions; a repetition takes as long as its slowest worker. */
+/* Best of the repetitions. A repetition takes as long as its slowest worker; where they share nothing, each has a best
+ * of its own, and what is returned is the time in which a team of such workers does as much. */
 static double run_team(struct team *team, const struct job *job)
 {
-    double best = INFINITY, slowest = 0;
+    double best = INFINITY, slowest = 0, own_rates = 0;
 #pragma omp parallel num_threads(team->threads)
     {
         const int t = omp_get_thread_num();
+        double own = INFINITY;
         char why[128];
         cpu_set_t before;
         const int pinned =
@@ -56,17 +59,20 @@ static double run_team(struct team *team, const struct job *job)
 #pragma omp single
             slowest = 0;
             const uint64_t start = sm_clock_ns();
-            do_job(job, team->memory + (size_t)t * team->share + (size_t)r % job->slices * job->bytes);
+            do_job(job, team->memory + (size_t)t * team->share + job->offset);
             const double ns = (double)(sm_clock_ns() - start);
+            if (r > 0) own = fmin(own, ns);
 #pragma omp critical(sm_ceilings)
             slowest = fmax(slowest, ns);
 #pragma omp barrier
 #pragma omp single
             if (r > 0) best = fmin(best, slowest);
         }
+#pragma omp critical(sm_ceilings)
+        own_rates += 1 / own;
         if (pinned) sched_setaffinity(0, sizeof before, &before);
     }
-    return best;
+    return job->own ? team->threads / own_rates : best;
 }
 
 /* How many passes fill the time, by one worker alone: more until a tenth of it is seen. */
@@ -84,15 +90,15 @@ static uint64_t passes_for(const struct team *team, struct job job, double want_
 static struct sm_ceiling *add(struct sm_ceilings *out, const char *unit, int threads)
 {
     struct sm_ceiling *c = &out->item[out->count++];
-    *c = (struct sm_ceiling){.value = NAN, .unit = unit, .threads = threads};
+    *c = (struct sm_ceiling){.value = NAN, .unit = unit, .threads = threads, .core_hz = NAN};
     return c;
 }
 
 struct level {
     const char *name;
-    size_t bytes;  /* of each worker; 0: there is no such level, or nobody knows its size */
-    size_t slices; /* a repetition takes one of so many parts, which is enough when all of it is far away */
-    const char *why;
+    size_t bytes[SIZES]; /* of each worker; 0: no such size, or no such level, or nobody knows its size */
+    const char *why;     /* there is no first one */
+    bool own;            /* of each core */
 };
 
 static size_t round_down(size_t bytes)
@@ -100,47 +106,63 @@ static size_t round_down(size_t bytes)
     return bytes / GRAIN * GRAIN;
 }
 
-/* Working sets that fit well into a level and miss the one before. */
+/* Working sets that fit well into a level and miss the one before. Which size is fastest differs: Zen 5 reads 46 bytes
+ * a cycle from L2 at an eighth of its size and 62 at five eighths, where others already suffer from pages that share
+ * its sets; so several are tried. */
 static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_effort effort)
 {
     const struct sm_machine *m = sm_machine();
     const char *unknown = "the kernel does not show a cache of this level";
-    const size_t own = 2 * m->l2_bytes, most = m->l3_bytes / threads / 2;
+    const size_t l1 = m->l1d_bytes, l2 = m->l2_bytes, own = 2 * l2, most = m->l3_bytes / threads / 2;
     size_t l3 = 32 * (size_t)MIB / threads; /* no more in all: a guest may be allowed a part of the cache only */
     if (l3 < own) l3 = own;
-    level[L1] = (struct level){"l1", round_down(m->l1d_bytes / 4 * 3), 1, unknown};
-    level[L2] = (struct level){"l2", round_down(m->l2_bytes / 2), 1, unknown};
-    level[L3] = (struct level){"l3", m->l3_bytes ? round_down(l3 < most ? l3 : most) : 0, 1, unknown};
-    if (m->l3_bytes && level[L3].bytes < own)
-        level[L3] = (struct level){"l3", 0, 1, "a thread's share of the last cache is no larger than its own cache"};
+    level[L1] = (struct level){"l1", {round_down(l1 / 4 * 3), round_down(l1 / 2)}, unknown, true};
+    level[L2] =
+        (struct level){"l2", {round_down(l2 / 2), round_down(l2 / 8 * 5), round_down(l2 / 8 * 3)}, unknown, true};
+    level[L3] = (struct level){"l3", {m->l3_bytes ? round_down(l3 < most ? l3 : most) : 0}, unknown, false};
+    if (m->l3_bytes && level[L3].bytes[0] < own)
+        level[L3] =
+            (struct level){"l3", {0}, "a thread's share of the last cache is no larger than its own cache", false};
 
-    const size_t last = m->l3_bytes ? m->l3_bytes : m->l2_bytes * threads;
-    size_t all = last * (effort == SM_CEILINGS_FULL ? 4 : 2);
+    /* A cache keeps up to its own size of a set that is larger: eight times as much, in whole passes, can gain an
+     * eighth at most. Half a GiB is enough for caches that nobody has to himself, as a guest's. */
+    const size_t last = m->l3_bytes ? m->l3_bytes : l2 * threads;
+    size_t all = last * 8;
+    if (all > 512 * (size_t)MIB) all = last * 2 > 512 * (size_t)MIB ? last * 2 : 512 * (size_t)MIB;
     if (all < 128 * (size_t)MIB) all = 128 * (size_t)MIB;
-    level[DRAM] = (struct level){"dram", round_down(all / threads / SLICES) * SLICES, SLICES, NULL};
+    if (effort == SM_CEILINGS_FULL) all *= 2;
+    level[DRAM] = (struct level){"dram", {round_down(all / threads)}, NULL, false};
     if (m->memory_bytes && all > m->memory_bytes / 3)
-        level[DRAM] = (struct level){"dram", 0, 1, "the memory is too small to go beyond the last cache"};
+        level[DRAM] = (struct level){"dram", {0}, "the memory is too small to go beyond the last cache", false};
 }
 
-static void measure_level(struct sm_ceilings *out, struct team *team, const struct level *level)
+/* One way to move bytes at one level. */
+struct memory_row {
+    const struct level *level;
+    enum sm_memory_kind kind;
+    struct sm_ceiling *ceiling;
+};
+
+static void measure_row(const struct memory_row *row, struct team *team, int round, double core_hz)
 {
     const double want_ns = 0.4e6; /* many short ones: one of them is undisturbed */
-    for (int k = 0; k < SM_MEMORY_KINDS; k++) {
-        const int beyond = !strcmp(level->name, "dram");
-        if (k == SM_MEMORY_STREAM && !beyond) continue; /* goes past the caches whatever its size */
-        struct sm_ceiling *c = add(out, "B/s", team->threads);
-        snprintf(c->name, sizeof c->name, "%s_%s", level->name, kinds[k]);
-        c->why = level->why;
-        if (!level->bytes) continue;
-        struct job job = {
-            .kind = (enum sm_memory_kind)k, .bytes = level->bytes / level->slices, .slices = level->slices};
-        job.repetitions = beyond ? 7 : 20;
-        job.passes = beyond ? 1 : passes_for(team, job, want_ns);
-        const double moved = (double)job.passes * (double)job.bytes * team->threads;
-        c->value = moved / run_team(team, &job) * 1e9;
-        c->bytes = level->bytes * (size_t)team->threads;
-        c->why = NULL;
-    }
+    const bool beyond = !strcmp(row->level->name, "dram");
+    size_t sizes = 0;
+    while (sizes < SIZES && row->level->bytes[sizes]) sizes++;
+    if (!sizes || (beyond && round % 3)) return;
+    struct job job = {.kind = row->kind, .bytes = row->level->bytes[(size_t)round % sizes]};
+    job.own = row->level->own;
+    /* other pages in each round: those of one place may crowd into the same sets */
+    job.offset = round_down((team->share - job.bytes) / ROUNDS * (size_t)round);
+    job.repetitions = beyond ? 1 : 4;
+    job.passes = beyond ? 1 : passes_for(team, job, want_ns);
+    const double moved = (double)job.passes * (double)job.bytes * team->threads;
+    const double rate = moved / run_team(team, &job) * 1e9;
+    if (row->ceiling->value >= rate) return;
+    row->ceiling->value = rate;
+    row->ceiling->bytes = job.bytes * (size_t)team->threads;
+    row->ceiling->core_hz = job.own ? core_hz : NAN;
+    row->ceiling->why = NULL;
 }
 
 static void measure_scheme(struct sm_ceilings *out, struct team *team, const struct sm_scheme *scheme)
@@ -152,9 +174,10 @@ static void measure_scheme(struct sm_ceilings *out, struct team *team, const str
     snprintf(rate->name, sizeof rate->name, "%s_rate", scheme->name);
     per_cycle->why = rate->why = "this CPU lacks the instructions";
     if (!sm_scheme_runs(scheme)) return;
-    struct job job = {.scheme = scheme, .slices = 1, .repetitions = 20};
+    struct job job = {.scheme = scheme, .repetitions = 20, .own = true};
     job.passes = passes_for(team, job, 0.25e6);
     const double work = (double)job.passes * scheme->work;
+    rate->core_hz = sm_core_hz();
     rate->value = work * team->threads / run_team(team, &job) * 1e9;
     rate->why = NULL;
 
@@ -167,35 +190,48 @@ static void measure_scheme(struct sm_ceilings *out, struct team *team, const str
 }
 
 /* Each worker touches its own share first, so that it lies near to it. */
-static char *take_memory(struct team *team, size_t share)
+static char *take_memory(struct team *team, size_t share, size_t bytes)
 {
-    const size_t bytes = share * (size_t)team->threads;
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
     madvise(memory, bytes, MADV_HUGEPAGE); /* the ceiling, not the cost of small pages */
-    team->memory = memory;
+    team->memory = memory + (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
     team->share = share;
-    const struct job touch = {.kind = SM_MEMORY_WRITE, .bytes = share, .slices = 1, .passes = 1, .repetitions = 0};
+    const struct job touch = {.kind = SM_MEMORY_WRITE, .bytes = share, .passes = 1, .repetitions = 0};
     run_team(team, &touch);
     return memory;
 }
 
-/* The levels from `first` on. */
+/* The levels from `first` on, in rounds: what disturbs for a while disturbs none of them in all rounds. */
 static int measure_memory(struct sm_ceilings *out, struct team *team, int first, enum sm_ceilings_effort effort,
                           char *why, size_t why_bytes)
 {
     struct level levels[LEVELS];
-    size_t share = GRAIN;
+    struct memory_row rows[LEVELS * SM_MEMORY_KINDS];
+    size_t share = GRAIN, count = 0;
     choose_levels(levels, (size_t)team->threads, effort);
-    for (int l = first; l < LEVELS; l++)
-        if (levels[l].bytes > share) share = levels[l].bytes;
-    char *memory = take_memory(team, share);
+    for (int l = first; l < LEVELS; l++) {
+        for (size_t i = 0; i < SIZES; i++)
+            if (levels[l].bytes[i] > share) share = levels[l].bytes[i];
+        for (int k = 0; k < SM_MEMORY_KINDS; k++) {
+            if (k == SM_MEMORY_STREAM && l != DRAM) continue; /* goes past the caches whatever its size */
+            struct sm_ceiling *c = add(out, "B/s", team->threads);
+            snprintf(c->name, sizeof c->name, "%s_%s", levels[l].name, kinds[k]);
+            c->why = levels[l].why;
+            rows[count++] = (struct memory_row){&levels[l], (enum sm_memory_kind)k, c};
+        }
+    }
+    const size_t bytes = share * (size_t)team->threads + HUGE_PAGE;
+    char *memory = take_memory(team, share, bytes);
     if (!memory) {
-        snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", share * (size_t)team->threads / MIB);
+        snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", bytes / MIB);
         return -1;
     }
-    for (int l = first; l < LEVELS; l++) measure_level(out, team, &levels[l]);
-    munmap(memory, share * (size_t)team->threads);
+    for (int round = 0; round < ROUNDS; round++) {
+        const double core_hz = sm_core_hz();
+        for (size_t i = 0; i < count; i++) measure_row(&rows[i], team, round, core_hz);
+    }
+    munmap(memory, bytes);
     team->memory = NULL;
     return 0;
 }
@@ -265,7 +301,7 @@ int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_e
     if (!sm_pin_plan(&pin, threads, why, why_bytes)) team.pin = &pin;
     if (measure_all(out, &team, effort, why, why_bytes)) return -1;
     /* a neighbour on the same core stays for seconds: in other rounds it may be gone */
-    for (int round = 1; effort == SM_CEILINGS_FULL && round < ROUNDS; round++) {
+    for (int round = 1; effort == SM_CEILINGS_FULL && round < FULL_ROUNDS; round++) {
         if (measure_all(&again, &team, effort, why, why_bytes)) return -1;
         sm_ceilings_best(out, &again);
     }

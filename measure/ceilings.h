@@ -1,6 +1,7 @@
 /* ceilings.h - what this machine can do at most: bytes a second by memory level, multiply-adds and functions by scheme.
  *
- * Measured, not looked up: best of several, the first dropped, in the process that uses them. Names:
+ * Measured, not looked up: best of several, the first dropped, in the process that uses them. What a core has to itself
+ * (L1, L2, arithmetic) is the sum of each worker's best. Names:
  *
  *   l1_read l1_write l1_copy, l2_..., l3_..., dram_...   B/s of all threads together; a copy counts what it
  *                       reads and what it writes; what a write fetches first is not counted
@@ -32,7 +33,8 @@ struct sm_ceiling {
     double value;     /* NAN: not measured, why says the reason */
     const char *unit; /* "B/s", "multiply-adds/cycle", "multiply-adds/s", "values/cycle", "values/s", "s" */
     int threads;
-    size_t bytes; /* working set of all threads together; 0: none */
+    size_t bytes;   /* working set of all threads together; 0: none */
+    double core_hz; /* the clock it was seen at, if it moves with that: L1, L2 and arithmetic in a second; else NAN */
     const char *why;
 };
 
@@ -44,7 +46,7 @@ struct sm_ceilings {
     struct sm_ceiling item[SM_CEILINGS_MOST];
 };
 
-/* About a second; the best of five rounds, on more memory, about six. */
+/* Half a second a team; the best of five times that, on more memory, about four. */
 enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL };
 
 /* Measures with a team of that many threads, each pinned for the while. *out always holds every name.

@@ -41,17 +41,11 @@ static void loops_cover_their_bytes_and_no_more(void **state)
                 assert_memory_equal(last, before + BYTES - bytes, bytes / 2);
                 assert_memory_equal(last + bytes / 2, last, bytes / 2);
             }
-            /* What a write writes is whatever stood in the registers; poison of two kinds tells. */
             if (kind != SM_MEMORY_WRITE && kind != SM_MEMORY_STREAM) continue;
-            char first[BYTES];
-            memcpy(first, last, bytes);
-            memset(last, 0x33, bytes);
+            /* everywhere, and no zeros, which some CPUs write faster */
+            memset(last, 0, bytes);
             sm_memory_run((enum sm_memory_kind)kind, last, bytes, 1);
-            for (size_t i = 0; i + 64 <= bytes; i += 64) {
-                char poison[64];
-                memset(poison, 0x33, sizeof poison);
-                assert_true(memcmp(last + i, poison, sizeof poison) != 0);
-            }
+            for (size_t i = 0; i < bytes; i++) assert_int_not_equal(last[i], 0);
         }
     }
     munmap(memory - PAGE, BYTES + 2 * PAGE);
