@@ -208,6 +208,15 @@ int sm_pin_self(const struct sm_pin *pin, int worker, char *why, size_t why_byte
     return result;
 }
 
+void sm_pin_keep(const struct sm_pin *pin, int worker)
+{
+    static _Thread_local const struct sm_pin *kept;
+    char unsaid[128];
+    if (kept == pin) return;
+    kept = pin;
+    (void)sm_pin_self(pin, worker, unsaid, sizeof unsaid);
+}
+
 int sm_unpin_self(char *why, size_t why_bytes)
 {
     gather_once();

@@ -44,6 +44,10 @@ int sm_pin_plan(struct sm_pin *pin, int workers, char *why, size_t why_bytes);
  * that it holds. -1 with a sentence. */
 int sm_pin_self(const struct sm_pin *pin, int worker, char *why, size_t why_bytes);
 
+/* The calling thread keeps its place from now on, where it can: what cannot be pinned runs all the same. For the hooks
+ * of sessions; costs next to nothing when it is there already. The pin must outlive its use. */
+void sm_pin_keep(const struct sm_pin *pin, int worker);
+
 /* The same for a whole team of OpenMP threads, which keep their places for the parallel regions that follow. -1 with a
  * sentence: one is not where it should be; they run all the same. */
 int sm_pin_team(struct sm_pin *pin, int workers, char *why, size_t why_bytes);

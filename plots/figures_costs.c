@@ -75,11 +75,12 @@ static size_t add_curve(struct sm_drawing *d, const struct sm_result *r, double 
              sm_json_text(cost_of(r), "attention"), max_seq, knee);
     json_array_foreach(sm_json_part(cost_of(r), "curve"), i, p)
     {
-        const double rows = sm_json_number(p, "rows"), ns = sm_json_number(p, "ns"),
-                     high = sm_json_number(p, "median_ns");
-        if (fabs(sm_json_number(p, "max_seq") - max_seq) > 0 || !is_size(rows) || !(ns > 0 && high >= ns)) continue;
+        const double rows = sm_json_number(p, "rows"), ns = sm_json_number(p, "ns"), low = sm_json_number(p, "low_ns"),
+                     high = sm_json_number(p, "high_ns");
+        if (fabs(sm_json_number(p, "max_seq") - max_seq) > 0 || !is_size(rows) || !(ns >= low && low > 0 && high >= ns))
+            continue;
         if (rows <= 1) flat = ns;
-        sm_table_row(&d->table, "ssigggggggs", "measured", label, series, rows, ns, ns, high, ns / rows, ns / rows,
+        sm_table_row(&d->table, "ssigggggggs", "measured", label, series, rows, ns, low, high, ns / rows, low / rows,
                      high / rows, sm_result_text(r, "case"));
         points++;
     }
@@ -225,8 +226,8 @@ static size_t add_times(struct sm_drawing *d, const struct sm_result *r, int ser
     for (int by_curve = 0; by_curve < 2; by_curve++) json_array_foreach(sm_json_part(cost_of(r), "sizes"), i, p)
         {
             const double max_seq = sm_json_number(p, "max_seq"), ns = sm_json_number(p, by_curve ? "curve_ns" : "ns"),
-                         low = by_curve ? fmax(sm_json_number(p, "curve_low"), ns / 10) : ns,
-                         high = sm_json_number(p, by_curve ? "curve_high" : "median_ns");
+                         low = by_curve ? fmax(sm_json_number(p, "curve_low"), ns / 10) : sm_json_number(p, "low_ns"),
+                         high = sm_json_number(p, by_curve ? "curve_high" : "high_ns");
             const int how = by_curve + (by_curve && json_is_true(json_object_get(p, "extrapolated")));
             if (!is_size(max_seq) || !(ns > 0 && high >= low)) continue;
             sm_table_row(&d->table, "isisggggis", 0, "a decode", series, label, max_seq, ns, low, high, how,

@@ -14,15 +14,16 @@ static double columns_of(enum sm_phase phase, size_t rows, size_t max_seq)
     return (double)(phase == SM_PHASE_PREFILL ? rows : max_seq);
 }
 
-static struct sm_cost_point point_of(const struct sm_cost_measured *m)
+/* Each token sees the slots before it and itself. */
+static struct sm_cost_sizes sizes_of(enum sm_phase phase, size_t rows, size_t max_seq, size_t past, size_t tokens)
 {
-    return (struct sm_cost_point){(double)m->rows, columns_of(m->phase, m->rows, m->max_seq),
-                                  (double)(m->past + m->tokens), m->ns};
+    return (struct sm_cost_sizes){(double)rows, columns_of(phase, rows, max_seq), (double)(past + tokens),
+                                  (double)tokens * ((double)past + ((double)tokens + 1) / 2)};
 }
 
-static double curve(const struct sm_cost_phase *p, const struct sm_cost_point *at)
+static struct sm_cost_point point_of(const struct sm_cost_measured *m)
 {
-    return sm_cost_fit_at(&p->time, at->rows, at->columns, at->valid);
+    return (struct sm_cost_point){sizes_of(m->phase, m->rows, m->max_seq, m->past, m->tokens), m->ns};
 }
 
 /* Relative errors of the curve where points were (or were not) held out, ascending. */
@@ -33,7 +34,7 @@ static size_t errors_of(const struct sm_cost_series *s, enum sm_phase phase, boo
         const struct sm_cost_measured *m = &s->measured[i];
         if (m->phase != phase || m->held_out != held_out) continue;
         const struct sm_cost_point at = point_of(m);
-        errors[n++] = fabs(curve(&s->phase[phase], &at) / m->ns - 1);
+        errors[n++] = fabs(sm_cost_fit_at(&s->phase[phase].time, &at.at) / m->ns - 1);
     }
     sm_median(errors, n); /* sorts */
     return n;
@@ -81,7 +82,7 @@ int sm_cost_series_fit(struct sm_cost_series *s)
         if (!failed && s->phase[p].time.knots) judge(s, (enum sm_phase)p, errors);
     }
     for (size_t i = 0; i < s->count && !failed; i++) /* slots: a cache of max_seq 1 would hold nothing */
-        points[i] = (struct sm_cost_point){1, (double)(s->measured[i].max_seq - 1), 0, s->measured[i].cache_bytes};
+        points[i] = (struct sm_cost_point){{1, (double)(s->measured[i].max_seq - 1), 0, 0}, s->measured[i].cache_bytes};
     if (!failed) failed = sm_cost_fit_points(&s->cache, points, s->count, false);
     free(points);
     free(errors);
@@ -117,10 +118,9 @@ int sm_cost_predict(const struct sm_cost_series *s, const struct sm_cost_call *c
         return -1;
     }
     const struct sm_cost_phase *p = &s->phase[c->phase];
-    const struct sm_cost_point at = {(double)c->rows, columns_of(c->phase, c->rows, c->max_seq),
-                                     (double)(c->past + c->tokens), 0};
+    const struct sm_cost_sizes at = sizes_of(c->phase, c->rows, c->max_seq, c->past, c->tokens);
     const bool free_columns = c->phase == SM_PHASE_PREFILL; /* its columns are its rows */
-    *cost = (struct sm_cost){.ns = curve(p, &at)};
+    *cost = (struct sm_cost){.ns = sm_cost_fit_at(&p->time, &at)};
     cost->low = cost->ns * fmax(0, 1 - p->band);
     cost->high = cost->ns * (1 + p->band);
     cost->extrapolated = !free_columns && (at.columns < p->time.columns_least || at.columns > p->time.columns_most);
@@ -136,7 +136,7 @@ int sm_cost_ask(const struct sm_cost_series *s, const struct sm_cost_call *c, st
         if (m->phase != c->phase || m->rows != c->rows || m->past != c->past || m->tokens != c->tokens ||
             m->max_seq != c->max_seq)
             continue;
-        *cost = (struct sm_cost){m->ns, m->ns, m->median, true, false};
+        *cost = (struct sm_cost){m->ns, m->low, m->high, true, false};
         break;
     }
     return 0;
@@ -147,7 +147,8 @@ int sm_cost_arena(const struct sm_cost_series *s, enum sm_phase phase, size_t ro
 {
     if (check_shape(s, phase, rows, max_seq, why, why_bytes)) return -1;
     *exact = false;
-    *bytes = sm_cost_fit_at(&s->phase[phase].arena, (double)rows, columns_of(phase, rows, max_seq), 0);
+    *bytes = sm_cost_fit_at(&s->phase[phase].arena,
+                            &(struct sm_cost_sizes){(double)rows, columns_of(phase, rows, max_seq), 0, 0});
     for (size_t i = 0; i < s->count && !*exact; i++) {
         const struct sm_cost_measured *m = &s->measured[i];
         if (m->phase != phase || m->rows != rows || m->max_seq != max_seq) continue;
@@ -165,7 +166,7 @@ int sm_cost_cache(const struct sm_cost_series *s, size_t max_seq, double *bytes,
         return -1;
     }
     *exact = false;
-    *bytes = sm_cost_fit_at(&s->cache, 1, (double)(max_seq - 1), 0);
+    *bytes = sm_cost_fit_at(&s->cache, &(struct sm_cost_sizes){1, (double)(max_seq - 1), 0, 0});
     for (size_t i = 0; i < s->count && !*exact; i++)
         if (s->measured[i].max_seq == max_seq) {
             *bytes = s->measured[i].cache_bytes;
@@ -183,21 +184,32 @@ double sm_cost_slot_ns(const struct sm_cost_series *s)
 double sm_cost_valid_ns(const struct sm_cost_series *s)
 {
     const struct sm_cost_fit *f = &s->phase[SM_PHASE_DECODE].time;
-    return f->knots ? f->valid + f->row_valid : NAN;
+    return f->knots ? f->valid + f->pair : NAN;
+}
+
+double sm_cost_token_ns(const struct sm_cost_series *s, size_t slot)
+{
+    const struct sm_cost_fit *f = &s->phase[SM_PHASE_APPEND].time;
+    return f->knots ? f->pair * ((double)slot + 0.5) + f->valid / 2 : NAN;
+}
+
+/* Rows that see half of max_seq each. */
+static double half_full(const struct sm_cost_fit *f, double rows, size_t max_seq)
+{
+    const double columns = (double)max_seq, valid = columns / 2;
+    return sm_cost_fit_at(f, &(struct sm_cost_sizes){rows, columns, valid, rows * valid});
 }
 
 double sm_cost_knee(const struct sm_cost_series *s, size_t max_seq, size_t *free_rows)
 {
     const struct sm_cost_phase *one = &s->phase[SM_PHASE_DECODE], *many = &s->phase[SM_PHASE_APPEND];
     const struct sm_cost_fit *f = &many->time;
-    const double columns = (double)max_seq, valid = columns / 2;
     *free_rows = 1;
     if (!one->time.knots || f->knots < 2) return NAN;
     const double most = f->knot[f->knots - 1], half = fmax(most / 2, f->knot[0]);
-    const double flat = sm_cost_fit_at(&one->time, 1, columns, valid);
-    const double steep =
-        (sm_cost_fit_at(f, most, columns, valid) - sm_cost_fit_at(f, half, columns, valid)) / (most - half);
+    const double flat = half_full(&one->time, 1, max_seq);
+    const double steep = (half_full(f, most, max_seq) - half_full(f, half, max_seq)) / (most - half);
     for (size_t rows = (size_t)f->knot[0]; (double)rows <= most; rows++)
-        if (sm_cost_fit_at(f, (double)rows, columns, valid) <= FREE * flat) *free_rows = rows;
+        if (half_full(f, (double)rows, max_seq) <= FREE * flat) *free_rows = rows;
     return steep > 0 ? flat / steep : INFINITY;
 }

@@ -23,14 +23,14 @@ static double ramp_at(const double *knot, size_t j, double rows)
     return rows >= knot[j] ? 1 : (rows - knot[j - 1]) / (knot[j] - knot[j - 1]);
 }
 
-/* The value of every term: ramps, then columns, rows x columns, valid, rows x valid. */
-static void terms_at(const double *knot, size_t knots, double rows, double columns, double valid, double *term)
+/* The value of every term: ramps, then columns, rows x columns, valid, pairs. */
+static void terms_at(const double *knot, size_t knots, const struct sm_cost_sizes *at, double *term)
 {
-    for (size_t j = 0; j < knots; j++) term[j] = ramp_at(knot, j, rows);
-    term[knots] = columns;
-    term[knots + 1] = rows * columns;
-    term[knots + 2] = valid;
-    term[knots + 3] = rows * valid;
+    for (size_t j = 0; j < knots; j++) term[j] = ramp_at(knot, j, at->rows);
+    term[knots] = at->columns;
+    term[knots + 1] = at->rows * at->columns;
+    term[knots + 2] = at->valid;
+    term[knots + 3] = at->pairs;
 }
 
 static int ascending(const void *a, const void *b)
@@ -44,7 +44,7 @@ static int set_knots(struct sm_cost_fit *fit, const struct sm_cost_point *points
     double *rows = malloc(count * sizeof *rows);
     size_t distinct = 0;
     if (!rows) return -1;
-    for (size_t i = 0; i < count; i++) rows[i] = points[i].rows;
+    for (size_t i = 0; i < count; i++) rows[i] = points[i].at.rows;
     qsort(rows, count, sizeof *rows, ascending);
     for (size_t i = 0; i < count; i++)
         if (!i || rows[i] > rows[distinct - 1]) rows[distinct++] = rows[i];
@@ -77,7 +77,7 @@ static double cost_near(const struct sm_cost_point *points, size_t count, double
 {
     size_t best = 0;
     for (size_t i = 1; i < count; i++)
-        if (fabs(points[i].rows - rows) < fabs(points[best].rows - rows)) best = i;
+        if (fabs(points[i].at.rows - rows) < fabs(points[best].at.rows - rows)) best = i;
     return points[best].cost;
 }
 
@@ -172,9 +172,10 @@ static void solve_not_negative(const struct system *s, double *x)
 static int check(const struct sm_cost_point *points, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct sm_cost_point *p = &points[i];
-        if (!(p->rows > 0 && p->columns > 0 && p->valid >= 0 && p->cost > 0) || !isfinite(p->rows) ||
-            !isfinite(p->columns) || !isfinite(p->valid) || !isfinite(p->cost))
+        const struct sm_cost_sizes *at = &points[i].at;
+        const double cost = points[i].cost;
+        if (!(at->rows > 0 && at->columns > 0 && at->valid >= 0 && at->pairs >= 0 && cost > 0) ||
+            !isfinite(at->rows + at->columns + at->valid + at->pairs + cost))
             return -1;
     }
     return count ? 0 : -1;
@@ -189,10 +190,11 @@ static void fill(struct system *s, const struct sm_cost_fit *fit, const struct s
     *s = (struct system){.terms = terms};
     for (size_t i = 0; i < count; i++) {
         const struct sm_cost_point *p = &points[i];
-        terms_at(fit->knot, fit->knots, p->rows, p->columns, p->valid, term);
+        terms_at(fit->knot, fit->knots, &p->at, term);
         /* what was measured at one size alone says nothing of others: no slope, rather than any */
         if (!(fit->columns_most > fit->columns_least)) term[fit->knots] = term[fit->knots + 1] = 0;
-        if (!(fit->valid_most > fit->valid_least)) term[fit->knots + 2] = term[fit->knots + 3] = 0;
+        if (!(fit->valid_most > fit->valid_least)) term[fit->knots + 2] = 0;
+        if (!(fit->pairs_most > fit->pairs_least)) term[fit->knots + 3] = 0;
         for (size_t t = 0; t < terms; t++) term[t] *= weight[i] / p->cost;
         add_row(s, term, weight[i]);
     }
@@ -205,8 +207,7 @@ static void fill(struct system *s, const struct sm_cost_fit *fit, const struct s
 static void reweigh(const struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, double *weight,
                     double *sorted)
 {
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = fabs(sm_cost_fit_at(fit, points[i].rows, points[i].columns, points[i].valid) / points[i].cost - 1);
+    for (size_t i = 0; i < count; i++) sorted[i] = fabs(sm_cost_fit_at(fit, &points[i].at) / points[i].cost - 1);
     memcpy(weight, sorted, count * sizeof *weight);
     qsort(sorted, count, sizeof *sorted, ascending);
     const double limit = fmax(LEAST_LIMIT, USUAL * sorted[count / 2]);
@@ -223,20 +224,23 @@ static void solve_into(struct sm_cost_fit *fit, const struct system *s, bool wit
     fit->column = x[k];
     fit->row_column = x[k + 1];
     fit->valid = with_valid ? x[k + 2] : 0;
-    fit->row_valid = with_valid ? x[k + 3] : 0;
+    fit->pair = with_valid ? x[k + 3] : 0;
 }
 
 int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, bool with_valid)
 {
-    *fit = (struct sm_cost_fit){.columns_least = INFINITY, .valid_least = INFINITY};
+    *fit = (struct sm_cost_fit){.columns_least = INFINITY, .valid_least = INFINITY, .pairs_least = INFINITY};
     struct system *s = calloc(1, sizeof *s);
     double *weight = calloc(count + 1, sizeof *weight), *sorted = calloc(count + 1, sizeof *sorted);
     const int failed = !s || !weight || !sorted || check(points, count) || set_knots(fit, points, count);
     for (size_t i = 0; i < count && !failed; i++) {
-        fit->columns_least = fmin(fit->columns_least, points[i].columns);
-        fit->columns_most = fmax(fit->columns_most, points[i].columns);
-        fit->valid_least = fmin(fit->valid_least, points[i].valid);
-        fit->valid_most = fmax(fit->valid_most, points[i].valid);
+        const struct sm_cost_sizes *at = &points[i].at;
+        fit->columns_least = fmin(fit->columns_least, at->columns);
+        fit->columns_most = fmax(fit->columns_most, at->columns);
+        fit->valid_least = fmin(fit->valid_least, at->valid);
+        fit->valid_most = fmax(fit->valid_most, at->valid);
+        fit->pairs_least = fmin(fit->pairs_least, at->pairs);
+        fit->pairs_most = fmax(fit->pairs_most, at->pairs);
         weight[i] = 1;
     }
     if (!failed) s->terms = fit->knots + (with_valid ? 4 : 2);
@@ -251,9 +255,9 @@ int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *poin
     return failed ? -1 : 0;
 }
 
-double sm_cost_fit_at(const struct sm_cost_fit *fit, double rows, double columns, double valid)
+double sm_cost_fit_at(const struct sm_cost_fit *fit, const struct sm_cost_sizes *at)
 {
-    double sum = fit->column * columns + fit->valid * valid;
-    for (size_t j = 0; j < fit->knots; j++) sum += fit->ramp[j] * ramp_at(fit->knot, j, rows);
-    return sum + rows * (fit->row_column * columns + fit->row_valid * valid);
+    double sum = fit->column * at->columns + fit->valid * at->valid + fit->pair * at->pairs;
+    for (size_t j = 0; j < fit->knots; j++) sum += fit->ramp[j] * ramp_at(fit->knot, j, at->rows);
+    return sum + at->rows * fit->row_column * at->columns;
 }

@@ -1,15 +1,16 @@
 /* cost_fit.h - what a static shape costs as a function of its sizes, fitted to measured points. Pure: numbers in,
  * numbers out.
  *
- *     cost(rows, columns, valid) = sum_j a_j ramp_j(rows) + b_0 columns + c_0 valid + rows (b_1 columns + c_1 valid)
+ *     cost = sum_j a_j ramp_j(rows) + b_0 columns + b_1 rows columns + c_0 valid + c_1 pairs
  *
  * ramp_0 is 1; ramp_j climbs from 0 to 1 between the (j-1)-th and the j-th measured number of rows and is flat
  * elsewhere, so what the matrices cost is a line from each measured bucket to the next. The rest is attention: what
- * each column costs a call (the cache is read once) and each row of it (every row looks at every column), of the
- * computed columns and of the valid ones. All coefficients are nought or more. Hence a cost is never negative, and
- * never falls as a size grows; and within the measured rows it is defined for every number of them.
+ * each column costs a call (the cache is read once) and each row of it (every row looks at every column); and the same
+ * of what is valid: slots, and pairs of a real row and a slot that it sees. Padded rows see none. All coefficients are
+ * nought or more. Hence a cost is never negative, and never falls as a size grows; and within the measured rows it is
+ * defined for every number of them.
  *
- * Where all points have the same columns (or valid slots), these have no slope.
+ * Where all points have the same columns (or the same valid slots and pairs), these have no slope.
  *
  * Found by least squares of relative errors, all coefficients >= 0 (Lawson and Hanson, Solving Least Squares Problems,
  * ch. 23), with a light pull towards equal slopes of neighbouring ramps, which only decides what points leave open.
@@ -24,8 +25,12 @@
 #define SM_COST_KNOTS 32
 #define SM_COST_TERMS (SM_COST_KNOTS + 4)
 
+struct sm_cost_sizes {
+    double rows, columns, valid, pairs;
+};
+
 struct sm_cost_point {
-    double rows, columns, valid;
+    struct sm_cost_sizes at;
     double cost; /* > 0: ns, bytes */
 };
 
@@ -33,10 +38,10 @@ struct sm_cost_fit {
     size_t knots; /* 0: nothing was fitted */
     double knot[SM_COST_KNOTS];
     double ramp[SM_COST_KNOTS];         /* a_j */
-    double column, valid;               /* b_0, c_0 */
-    double row_column, row_valid;       /* b_1, c_1 */
+    double column, row_column;          /* b_0, b_1 */
+    double valid, pair;                 /* c_0, c_1 */
     double columns_least, columns_most; /* measured */
-    double valid_least, valid_most;
+    double valid_least, valid_most, pairs_least, pairs_most;
 };
 
 /* with_valid false: c_0 and c_1 are nought, as where every column is computed whatever it holds. More different rows
@@ -44,6 +49,6 @@ struct sm_cost_fit {
 int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, bool with_valid);
 
 /* rows within knot[0] and knot[knots - 1], beyond which it stays what it is there. */
-double sm_cost_fit_at(const struct sm_cost_fit *fit, double rows, double columns, double valid);
+double sm_cost_fit_at(const struct sm_cost_fit *fit, const struct sm_cost_sizes *at);
 
 #endif

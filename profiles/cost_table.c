@@ -217,14 +217,16 @@ static int by_shape(const void *a, const void *b)
     return x->tokens < y->tokens ? -1 : x->tokens > y->tokens;
 }
 
-/* The least and the median of what was gathered. 0, or -1: no memory. */
+/* What the gathered samples say together. 0, or -1: no memory. */
 static int summarise(struct gathered *g)
 {
     struct sm_summary summary;
     struct sm_cost_measured *m = &g->measured;
     if (sm_summarise(g->samples, m->samples, &summary)) return -1;
-    m->ns = summary.least;
-    m->median = summary.median;
+    m->ns = summary.median;
+    m->least = summary.least;
+    m->low = summary.q25;
+    m->high = summary.q75;
     return 0;
 }
 

@@ -14,10 +14,10 @@
  *     role        "fit": the curve goes by it; "held-out": it does not, and is what the curve is judged by; "steps":
  *                 no samples, but where the time goes; "table": what came of it all, for figures
  * samples are times of single calls in ns. memory.arena_bytes is of the one plan, memory.cache_bytes of the cache.
- * The rounds of a point are pooled, and its time is the least of all its calls: what shapes cost is asked for, and
- * other work on the machine, or on the host of a virtual one, only ever adds to that, and unevenly, so that medians of
- * few rounds would differ by what the neighbours did. The median is kept beside it. Points of another machine, commit
- * or compiler than the last one's are left out, and counted.
+ * The rounds of a point are pooled, and its time is the median of all its calls, with the quartiles for an error bar:
+ * what a call will take is asked for, and nobody's calls are the fastest ones. On a machine with other work the medians
+ * hold some of it; the least is kept beside them, and a wide gap between both says so. Points of another machine,
+ * commit or compiler than the last one's are left out, and counted.
  *
  * A series holds what shapes cost with one attention, KV type and team. */
 #ifndef SM_COST_TABLE_H
@@ -37,7 +37,7 @@ struct sm_cost_measured {
     bool held_out;
     size_t rows, max_seq, past, tokens;
     size_t samples;
-    double ns, median; /* of a call: the least, and what half of them took at most */
+    double ns, least, low, high; /* of a call: the median, the least, the quartiles */
     double arena_bytes, cache_bytes;
 };
 
@@ -89,7 +89,7 @@ struct sm_cost_call {
 
 struct sm_cost {
     double ns, low, high;
-    bool measured;     /* this very call was: its own time, and up to its median; not the curve's */
+    bool measured;     /* this very call was: its own median and quartiles, not the curve's */
     bool extrapolated; /* max_seq is outside of what was measured: attention goes on as steeply as it went */
 };
 
@@ -115,6 +115,10 @@ int sm_cost_cache(const struct sm_cost_series *series, size_t max_seq, double *b
 /* ns that one more slot of max_seq costs a decode, valid or not, and, with skip, one more valid one. */
 double sm_cost_slot_ns(const struct sm_cost_series *series);
 double sm_cost_valid_ns(const struct sm_cost_series *series);
+
+/* ns by which an append with a real token in the place of a padded one is dearer, around that slot; literal: nought.
+ * NAN: append was not measured. */
+double sm_cost_token_ns(const struct sm_cost_series *series, size_t slot);
 
 /* The knee of the bucket curve at one max_seq (kernels-and-peers 2.4): below it an append costs one sweep of the
  * weights, above it what its rows cost. M* = t(1 row) / (t(most) - t(half)) x (most - half): where the flat line

@@ -78,9 +78,10 @@ static void add_curve(json_t *list, const struct sm_cost_series *s, size_t max_s
             struct sm_cost c = {.ns = NAN};
             (void)sm_cost_predict(s, &call, &c, why, sizeof why);
             json_array_append_new(
-                list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(max_seq), "rows", whole(m->rows),
-                                "past", whole(m->past), "ns", sm_record_number(m->ns), "median_ns",
-                                sm_record_number(m->median), "curve_ns", sm_record_number(c.ns), "arena_bytes",
+                list, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "max_seq", whole(max_seq), "rows",
+                                whole(m->rows), "past", whole(m->past), "ns", sm_record_number(m->ns), "least_ns",
+                                sm_record_number(m->least), "low_ns", sm_record_number(m->low), "high_ns",
+                                sm_record_number(m->high), "curve_ns", sm_record_number(c.ns), "arena_bytes",
                                 sm_record_number(m->arena_bytes), "cache_bytes", sm_record_number(m->cache_bytes)));
         }
 }
@@ -219,7 +220,7 @@ static json_t *sizes_of(const struct sm_cost_series *s, const struct costs_bench
     const double known = s->phase[SM_PHASE_DECODE].time.columns_most;
     for (size_t k = LEAST_SIZE; k <= SM_MAX_SEQ; k *= 2) {
         const struct sm_cost_call call = {SM_PHASE_DECODE, 1, k, COSTS_SIZES_PAST, 1};
-        const struct sm_cost_measured *m = measured_at(s, k), none = {.ns = NAN, .median = NAN};
+        const struct sm_cost_measured *m = measured_at(s, k), none = {.ns = NAN, .low = NAN, .high = NAN};
         const struct costs_point plan = {
             .phase = SM_PHASE_DECODE, .rows = 1, .max_seq = k, .kv = s->kv, .threads = s->threads};
         struct sm_cost c;
@@ -228,12 +229,13 @@ static json_t *sizes_of(const struct sm_cost_series *s, const struct costs_bench
         if (sm_cost_predict(s, &call, &c, why, sizeof why)) break;
         if ((double)k > FARTHEST * known) c.ns = c.low = c.high = NAN; /* memory has other levels there */
         if (costs_bench_memory(bench, &plan, &arena, &cache, why, sizeof why)) arena = cache = NAN;
-        json_array_append_new(list, json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o}", "max_seq", whole(k), "past",
-                                              COSTS_SIZES_PAST, "ns", sm_record_number(m->ns), "median_ns",
-                                              sm_record_number(m->median), "curve_ns", sm_record_number(c.ns),
-                                              "curve_low", sm_record_number(c.low), "curve_high",
-                                              sm_record_number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
-                                              sm_record_number(cache), "arena_bytes", sm_record_number(arena)));
+        json_array_append_new(list,
+                              json_pack("{s:o,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:b,s:o,s:o}", "max_seq", whole(k), "past",
+                                        COSTS_SIZES_PAST, "ns", sm_record_number(m->ns), "low_ns",
+                                        sm_record_number(m->low), "high_ns", sm_record_number(m->high), "curve_ns",
+                                        sm_record_number(c.ns), "curve_low", sm_record_number(c.low), "curve_high",
+                                        sm_record_number(c.high), "extrapolated", c.extrapolated, "cache_bytes",
+                                        sm_record_number(cache), "arena_bytes", sm_record_number(arena)));
     }
     return list;
 }

@@ -125,6 +125,16 @@ static size_t fewest(const struct maker *m, size_t bucket)
     return 1 + (is_held_out(bucket - 1) ? (at[bucket - 1] + at[bucket]) / 2 : at[bucket - 1]);
 }
 
+/* Skipping, an append bucket with the fewest tokens that it would be chosen for, behind as many as fit: every second
+ * one, the others are held out. */
+static void add_padded(struct maker *m, size_t bucket, size_t max_seq, bool held_out)
+{
+    const size_t rows = m->buckets.at[bucket], tokens = 1 + (bucket ? m->buckets.at[bucket - 1] : 0);
+    if (m->series.attention != SM_COST_SKIP || (bucket % 2 != 0) != held_out || tokens == rows || rows >= max_seq)
+        return;
+    add(m, SM_PHASE_APPEND, rows, max_seq, max_seq - 1 - rows, tokens, held_out);
+}
+
 static void add_fitted(struct maker *m)
 {
     size_t past[SM_LIST_MOST];
@@ -137,6 +147,7 @@ static void add_fitted(struct maker *m)
             const size_t rows = m->buckets.at[b], some = pasts(m, max_seq, rows, past);
             for (size_t i = 0; i < some; i++)
                 if (i == 0 || i + 1 == some) add(m, SM_PHASE_APPEND, rows, max_seq, past[i], rows, false);
+            if (k + 1 == m->max_seq.count) add_padded(m, b, max_seq, false);
         }
     }
     for (size_t b = 0; b < m->prefill.count; b++) {
@@ -162,6 +173,7 @@ static void add_held_out(struct maker *m)
         const size_t rows = (b->at[i] + b->at[i + 1]) / 2, max_seq = k->at[k->count / 2];
         if (b->at[i + 1] - b->at[i] >= LEAST_GAP) add(m, SM_PHASE_APPEND, rows, max_seq, max_seq / 4, rows, true);
     }
+    for (size_t i = 0; i < b->count; i++) add_padded(m, i, k->at[k->count - 1], true);
     for (size_t i = 0; i + 1 < s->count; i++) {
         const size_t rows = (s->at[i] + s->at[i + 1]) / 2, max_seq = holding(k, rows);
         if (is_held_out(i)) add(m, SM_PHASE_PREFILL, rows, max_seq, 0, rows, true);

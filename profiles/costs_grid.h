@@ -3,11 +3,12 @@
  * For each attention, KV type and team:
  *   - decode at every max_seq, after an eighth, half and all of its slots;
  *   - append of every bucket at the least and the greatest max_seq, after an eighth and all of its slots (literal
- *     attention: after half of them alone, for what is valid does not matter to it);
+ *     attention: after half of them alone, for what is valid does not matter to it); and (skip) every second bucket
+ *     with the fewest tokens that it would be chosen for, behind as many as fit: padded rows see nothing;
  *   - prefill of every bucket, full and (skip) with the fewest tokens that it would be chosen for.
  *
- * Held out from the curve, to judge it by: buckets half-way between those, a max_seq half-way between two, and other
- * numbers of valid slots. */
+ * Held out from the curve, to judge it by: buckets half-way between those, a max_seq half-way between two, other
+ * numbers of valid slots, and the other padded buckets. */
 #ifndef SM_COSTS_GRID_H
 #define SM_COSTS_GRID_H
 

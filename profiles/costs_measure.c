@@ -94,13 +94,8 @@ static const struct sm_weights *weights_of(struct costs_bench *b, const struct c
  * seconds on a machine with other work; so each has its place. */
 static void keep_place(void *state, enum sm_phase phase, size_t thread)
 {
-    static _Thread_local const struct sm_pin *kept;
-    const struct sm_pin *pin = state;
-    char unsaid[256];
     (void)phase;
-    if (kept == pin) return;
-    kept = pin;
-    (void)sm_pin_self(pin, (int)thread, unsaid, sizeof unsaid); /* what cannot be pinned runs all the same */
+    sm_pin_keep(state, (int)thread);
 }
 
 static void close_session(struct bench_session *b)
@@ -148,6 +143,7 @@ static struct bench_session *session_of(struct costs_bench *b, const struct cost
 static int call(struct costs_bench *b, struct bench_session *s, const struct costs_point *p, double *ns, char *why,
                 size_t why_bytes)
 {
+    const struct sm_chunk as_called = {.phase = p->phase, .rows = p->rows, .count = p->tokens};
     int failed;
     size_t count = 0;
     if (s->prefilled && sm_session_truncate(s->session, 0, why, why_bytes)) return -1;
@@ -158,7 +154,9 @@ static int call(struct costs_bench *b, struct bench_session *s, const struct cos
     case SM_PHASE_PREFILL:
         failed = sm_session_prefill(s->session, b->tokens, p->tokens, SM_PAD_RIGHT, why, why_bytes);
         break;
-    case SM_PHASE_APPEND: failed = sm_session_append(s->session, b->tokens, p->tokens, why, why_bytes); break;
+    case SM_PHASE_APPEND: /* in this bucket, whichever else holds so many */
+        failed = sm_session_take(s->session, b->tokens, &as_called, 1, why, why_bytes);
+        break;
     default: failed = sm_session_decode(s->session, b->tokens[0], why, why_bytes);
     }
     *ns = (double)(sm_clock_ns() - begin);

@@ -71,16 +71,16 @@ static void print_curve(const json_t *findings, FILE *out)
     json_t *record, *p;
     char name[64];
     fprintf(out, "\nThe bucket curve: a call of so many rows, 1 a decode:\n\n"
-                 "| series          | max_seq | rows |  past |        ms | median, ms | curve, ms | ms a row |"
+                 "| series          | max_seq | rows |  past |        ms | least, ms | curve, ms | ms a row |"
                  " plan, MiB |\n"
-                 "|-----------------|--------:|-----:|------:|----------:|-----------:|----------:|---------:|"
+                 "|-----------------|--------:|-----:|------:|----------:|----------:|----------:|---------:|"
                  "----------:|\n");
     json_array_foreach(findings, i, record) json_array_foreach(json_object_get(cost_of(record), "curve"), k, p)
     {
         const double ns = sm_cell_number(p, "ns"), rows = sm_cell_number(p, "rows");
-        fprintf(out, "| %-15s | %7.0f | %4.0f | %5.0f | %9.3f | %10.3f | %9.3f | %8.3f | %9.2f |\n",
+        fprintf(out, "| %-15s | %7.0f | %4.0f | %5.0f | %9.3f | %9.3f | %9.3f | %8.3f | %9.2f |\n",
                 series_name(record, name, sizeof name), sm_cell_number(p, "max_seq"), rows, sm_cell_number(p, "past"),
-                ns / 1e6, sm_cell_number(p, "median_ns") / 1e6, sm_cell_number(p, "curve_ns") / 1e6, ns / rows / 1e6,
+                ns / 1e6, sm_cell_number(p, "least_ns") / 1e6, sm_cell_number(p, "curve_ns") / 1e6, ns / rows / 1e6,
                 sm_cell_number(p, "arena_bytes") / MIB);
     }
 }
@@ -251,12 +251,13 @@ static json_t *point_json(const struct sm_cost_series *s, const struct sm_cost_m
     struct sm_cost c = {.ns = NAN};
     const struct sm_cost_call call = {m->phase, m->rows, m->max_seq, m->past, m->tokens};
     (void)sm_cost_predict(s, &call, &c, why, sizeof why);
-    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:I,s:I,s:I,s:I,s:b,s:I,s:f,s:f,s:o,s:f,s:f}", "model", s->model,
+    return json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:I,s:I,s:I,s:I,s:b,s:I,s:f,s:f,s:f,s:f,s:o,s:f,s:f}", "model", s->model,
                      "recipe", s->recipe, "attention", sm_cost_attention_name(s->attention), "kv", sm_kv_name(s->kv),
                      "threads", (json_int_t)s->threads, "phase", sm_phase_name(m->phase), "rows", (json_int_t)m->rows,
                      "max_seq", (json_int_t)m->max_seq, "past", (json_int_t)m->past, "tokens", (json_int_t)m->tokens,
-                     "held_out", m->held_out, "samples", (json_int_t)m->samples, "ns", m->ns, "median_ns", m->median,
-                     "curve_ns", sm_record_number(c.ns), "arena_bytes", m->arena_bytes, "cache_bytes", m->cache_bytes);
+                     "held_out", m->held_out, "samples", (json_int_t)m->samples, "ns", m->ns, "least_ns", m->least,
+                     "low_ns", m->low, "high_ns", m->high, "curve_ns", sm_record_number(c.ns), "arena_bytes",
+                     m->arena_bytes, "cache_bytes", m->cache_bytes);
 }
 
 static void print_csv_row(const json_t *point, bool head, FILE *out)

@@ -135,7 +135,7 @@ static void cost_turns(struct search *s, const double *exact, size_t largest)
         for (size_t i = 0; i < t->first_count; i++) {
             const struct planner_entry *rest = &t->rest[p * t->first_count + i];
             double *with = &s->with[p * t->first_count + i];
-            *with = t->prefill_ns[p] + (rest->tokens ? planner_cost(t, &costs, rest, NULL) : 0);
+            *with = t->prefill_ns[p * t->first_count + i] + (rest->tokens ? planner_cost(t, &costs, rest, NULL) : 0);
             if (*with < s->least[0][i]) s->least[0][i] = *with;
         }
 }

@@ -6,18 +6,23 @@
  * the last one full (static-contract: 1.7). At P valid slots a call of Q rows needs P + Q <= K. Which calls, is the
  * best there are: not the smallest bucket that holds the tokens, which bucket.h chooses.
  *
- * What a call costs is that of all its rows being real, an upper bound where some are padding, at the depth of its
- * turn: the middle of the tokens that it takes in (after a prefill: that the prefill leaves over), rounded to the
- * middle of one of SM_PLANNER_DEPTHS equal parts of max_seq. Costs that rise evenly with depth lose nothing at the
- * middle, and the rounding is right on the average. The tokens generated are decodes at the middle of their own.
+ * A prefill is asked for with its real tokens. The other calls of a turn are priced at its depth: the middle of the
+ * tokens that they take in (after a prefill: that it leaves over), rounded to the middle of one of SM_PLANNER_DEPTHS
+ * equal parts of max_seq; each call as if its own middle were there. Costs that rise evenly with depth lose nothing at
+ * the middle, and the rounding is right on the average. The tokens generated are decodes at the middle of their own.
  *
- * With that, the best calls are those of least sum, in any order. Let E(t) be the least cost of buckets and decodes
- * with exactly t rows in all: E(0) = 0, E(t) = min over sizes q of c(q) + E(t - q), a knapsack to which a size is added
- * in time linear in t. T tokens at P slots cost min over u of E(T + u), 0 <= u <= K - (P + T). For: of a sequence with
- * T + u rows, all full but the last, the last one starts at P + T + u - Q and needs P + T + u <= K, the others end
- * before it. The other way round, a sum T + u that is least leaves no size of at most u out (without it, T + u - q >= T
- * rows would cost less), so u is less than each of its sizes, and any of them may stand last with u rows of padding.
- * Where K leaves room for the largest bucket's padding, u has no limit.
+ * At a depth a call of q rows, r of them real, costs a r + c(q), where a is what a real token adds in the place of a
+ * padded one (token_ns), and c(q) + a q what the call costs when full, or c(q) = 0 where that were less. That a is the
+ * same for all sizes is so where attention skips what is hidden: a real row then sees as many slots in any call.
+ *
+ * With that, the best calls are those of least sum, in any order. T tokens cost a T whatever takes them in; the rest is
+ * of rows. Let E(t) be the least of c over buckets and decodes with exactly t rows in all: E(0) = 0, E(t) = min over
+ * sizes q of c(q) + E(t - q), a knapsack to which a size is added in time linear in t. T tokens at P slots cost a T +
+ * min over u of E(T + u), 0 <= u <= K - (P + T). For: of a sequence with T + u rows, all full but the last, the last
+ * one starts at P + T + u - Q and needs P + T + u <= K, the others end before it. The other way round, of the sums
+ * T + u that are least the smallest leaves no size of at most u out (without it, T + u - q >= T rows would cost no
+ * more), so u is less than each of its sizes, and any of them may stand last with u rows of padding. Where K leaves
+ * room for the largest bucket's padding, u has no limit.
  *
  * The search is branch and bound: all sets of append buckets that the limits allow, a size at a time, and for each of
  * them the sets of prefill sizes. It leaves out what cannot win: no set of prefill sizes takes less than all sizes
@@ -34,8 +39,11 @@
 #define SM_PLANNER_PLANS 16 /* that a set may have, at most: prefill, append and one decode */
 
 struct sm_planner_costs {
-    /* Of one call whose rows are all real; past: valid slots before it, at most max_seq - rows. Above 0. */
-    double (*ns)(const void *context, enum sm_phase phase, size_t rows, size_t max_seq, size_t past);
+    /* Of one call; past: valid slots before it, at most max_seq - rows; appends and decodes: all rows real. Above 0. */
+    double (*ns)(const void *context, enum sm_phase phase, size_t rows, size_t tokens, size_t max_seq, size_t past);
+    /* By which an append is dearer for each token in the place of a padded row, around slot `at`. Nought or more.
+     * NULL: by nothing. */
+    double (*token_ns)(const void *context, size_t max_seq, size_t at);
     /* Of the plan's arena. NULL: not known; there can be no limit then. */
     double (*bytes)(const void *context, enum sm_phase phase, size_t rows, size_t max_seq);
     const void *context;
@@ -101,8 +109,8 @@ int sm_planner_price(const struct sm_planner_problem *problem, const struct sm_p
 /* The value that a search makes least. */
 double sm_planner_value(const struct sm_planner_price *price, enum sm_planner_objective objective);
 
-/* The calls that take in a turn: its phases, rows, counts and pasts; of a first turn a prefill comes first. Returns how
- * many there are, at most turn->in, of which `most` are written; 0: no memory. */
+/* The calls that take in a turn: phases, rows, counts, pasts, and as ns what each is priced at; of a first turn a
+ * prefill comes first. Returns how many there are, at most `tokens`, of which `most` are written; 0: no memory. */
 size_t sm_planner_calls(const struct sm_planner_problem *problem, const struct sm_planner_set *set,
                         enum sm_planner_rule rule, size_t past, size_t tokens, struct sm_chunk *calls, size_t most);
 

@@ -42,7 +42,7 @@ static double smallest_cost(const struct pricing *r, const struct planner_entry 
     const struct sm_planner_problem *p = &r->problem;
     const struct sm_buckets buckets = buckets_of(p->append, p->append_count);
     size_t tokens = e->tokens, past = p->max_seq - e->tokens - e->room; /* where room is cut, all buckets fit anyway */
-    double ns = 0;
+    double ns = (double)tokens * r->table.token_ns[e->depth];
     *rows = 0;
     while (tokens) {
         const struct sm_bucket_choice c = sm_bucket_choose(&buckets, tokens, past, p->max_seq, SM_WHEN_FULL_SMALLER);
@@ -72,7 +72,7 @@ static double first_cost(const struct pricing *r, size_t turn, size_t *size, dou
     double least = INFINITY;
     for (size_t s = 0; s < p->prefill_count; s++) {
         const struct planner_entry *rest = &t->rest[s * t->first_count + turn];
-        double more = 0, ns = t->prefill_ns[s];
+        double more = 0, ns = t->prefill_ns[s * t->first_count + turn];
         if (r->rule == SM_PLANNER_SMALLEST && p->prefill[s] != holding) continue;
         if (rest->tokens) ns += append_cost(r, rest, &more);
         if (ns >= least) continue;
@@ -158,12 +158,23 @@ struct list {
     size_t most, count, past;
 };
 
-static void add_call(struct list *l, enum sm_phase phase, size_t rows, size_t count)
+static void add_call(struct list *l, enum sm_phase phase, size_t rows, size_t count, double ns)
 {
     if (l->count < l->most)
-        l->calls[l->count] = (struct sm_chunk){.phase = phase, .rows = rows, .count = count, .past = l->past};
+        l->calls[l->count] = (struct sm_chunk){phase, rows, count, l->past, (uint64_t)llrint(ns), false};
     l->count++;
     l->past += count;
+}
+
+/* A call of one of the sizes, or behind them a decode, at the price that it has at that depth. */
+static void add_append(struct list *l, const struct pricing *r, size_t depth, size_t size, size_t count)
+{
+    const struct planner_table *t = &r->table;
+    const double tokens = (double)count * t->token_ns[depth];
+    if (size < r->problem.append_count)
+        add_call(l, SM_PHASE_APPEND, r->problem.append[size], count, tokens + t->append_ns[depth][size]);
+    else
+        add_call(l, SM_PHASE_DECODE, 1, 1, tokens + t->decode_ns[depth]);
 }
 
 /* Which sizes make up the least cost, the largest first. */
@@ -189,19 +200,21 @@ static void best_calls(const struct pricing *r, const struct planner_entry *e, s
     for (size_t i = p->append_count; i-- > 0;)
         for (; used[i]; used[i]--) {
             const size_t count = left < p->append[i] ? left : p->append[i];
-            add_call(l, SM_PHASE_APPEND, p->append[i], count);
+            add_append(l, r, e->depth, i, count);
             left -= count;
         }
-    for (; decodes; decodes--) add_call(l, SM_PHASE_DECODE, 1, 1);
+    for (; decodes; decodes--) add_append(l, r, e->depth, p->append_count, 1);
 }
 
-static void smallest_calls(const struct pricing *r, size_t tokens, struct list *l)
+static void smallest_calls(const struct pricing *r, const struct planner_entry *e, struct list *l)
 {
     const struct sm_planner_problem *p = &r->problem;
     const struct sm_buckets buckets = buckets_of(p->append, p->append_count);
-    while (tokens) {
+    for (size_t tokens = e->tokens; tokens;) {
         const struct sm_bucket_choice c = sm_bucket_choose(&buckets, tokens, l->past, p->max_seq, SM_WHEN_FULL_SMALLER);
-        add_call(l, c.decode ? SM_PHASE_DECODE : SM_PHASE_APPEND, c.rows, c.count);
+        size_t i = c.decode ? p->append_count : 0;
+        while (i < p->append_count && p->append[i] != c.rows) i++;
+        add_append(l, r, e->depth, i, c.count);
         tokens -= c.count;
     }
 }
@@ -223,7 +236,7 @@ size_t sm_planner_calls(const struct sm_planner_problem *problem, const struct s
             size_t size = 0;
             (void)first_cost(&r, 0, &size, &rows);
             const size_t now = tokens < set->prefill[size] ? tokens : set->prefill[size];
-            add_call(&l, SM_PHASE_PREFILL, set->prefill[size], now);
+            add_call(&l, SM_PHASE_PREFILL, set->prefill[size], now, r.table.prefill_ns[size]);
             e.tokens = tokens - now;
             e.depth = planner_depth_of(one.max_seq, now, e.tokens);
         }
@@ -231,7 +244,7 @@ size_t sm_planner_calls(const struct sm_planner_problem *problem, const struct s
         if (e.tokens && rule == SM_PLANNER_BEST)
             best_calls(&r, &e, &l);
         else if (e.tokens)
-            smallest_calls(&r, e.tokens, &l);
+            smallest_calls(&r, &e, &l);
     }
     finish(&r);
     return l.count;

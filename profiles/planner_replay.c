@@ -112,7 +112,7 @@ double planner_replay_estimate(const struct planner_study *study, size_t session
     const struct planner_turns *t = study->turns;
     const struct planner_choice *set[PLANNER_REPLAY_SETS];
     const size_t sets = choose_sets(study, set), begin = t->session[session], end = t->session[session + 1];
-    const double decode = planner_study_ns(study->series, SM_PHASE_DECODE, 1, study->problem.max_seq, 0);
+    const double decode = planner_study_ns(study->series, SM_PHASE_DECODE, 1, 1, study->problem.max_seq, 0);
     double tokens = 0, ns = 0;
     for (size_t i = begin; i < end; i++) tokens += (double)t->turn[i].in;
     for (size_t i = 0; i < sets; i++)
@@ -130,7 +130,7 @@ static int decode_some(const struct planner_replay *r, struct sm_session *sessio
         if (sm_session_decode(session, r->tokens[past + i], why, why_bytes)) return -1;
     run->measured_decode = count ? (double)(sm_clock_ns() - begin) / (double)count : NAN;
     run->predicted_decode =
-        count ? planner_study_ns(r->study->series, SM_PHASE_DECODE, 1, r->study->problem.max_seq, past) : NAN;
+        count ? planner_study_ns(r->study->series, SM_PHASE_DECODE, 1, 1, r->study->problem.max_seq, past) : NAN;
     return t->out ? sm_session_assume(session, past + t->out, why, why_bytes) : 0;
 }
 

@@ -13,14 +13,22 @@ static const size_t standard_prefill[] = {16,  32,  48,  64,   96,   128,  192, 
                                           640, 768, 896, 1024, 1280, 1536, 1792, 2048, 3072, 4096, 8192};
 
 /* The curve alone and never a single point's own number, so that times rise with sizes. */
-double planner_study_ns(const void *context, enum sm_phase phase, size_t rows, size_t max_seq, size_t past)
+double planner_study_ns(const void *context, enum sm_phase phase, size_t rows, size_t tokens, size_t max_seq,
+                        size_t past)
 {
     char why[256];
     struct sm_cost cost;
-    struct sm_cost_call call = {.phase = phase, .rows = rows, .max_seq = max_seq, .past = past, .tokens = rows};
+    struct sm_cost_call call = {.phase = phase, .rows = rows, .max_seq = max_seq, .past = past, .tokens = tokens};
     if (past > max_seq - 2) call.past = max_seq - 2;
     if (call.tokens > max_seq - 1 - call.past) call.tokens = max_seq - 1 - call.past;
     return sm_cost_predict(context, &call, &cost, why, sizeof why) ? NAN : cost.ns;
+}
+
+static double token_ns(const void *context, size_t max_seq, size_t at)
+{
+    const double ns = sm_cost_token_ns(context, at);
+    (void)max_seq;
+    return isnan(ns) ? 0 : ns; /* without appends nothing is padded */
 }
 
 static double arena_of(const void *context, enum sm_phase phase, size_t rows, size_t max_seq)
@@ -33,7 +41,7 @@ static double arena_of(const void *context, enum sm_phase phase, size_t rows, si
 
 static bool can_ask(const struct planner_study *s, enum sm_phase phase, size_t rows, size_t max_seq)
 {
-    return rows <= max_seq && isfinite(planner_study_ns(s->series, phase, rows, max_seq, 0));
+    return rows <= max_seq && isfinite(planner_study_ns(s->series, phase, rows, rows, max_seq, 0));
 }
 
 static void sort_in(size_t *sizes, size_t *count, size_t size)
@@ -83,7 +91,7 @@ static int set_problem(struct planner_study *s, size_t max_seq, struct sm_planne
                                      .most_append = s->most_append,
                                      .most_plans = s->most_plans,
                                      .objective = s->objective,
-                                     .costs = {planner_study_ns, arena_of, s->series}};
+                                     .costs = {planner_study_ns, token_ns, arena_of, s->series}};
     if (candidates(s, &s->append, SM_PHASE_APPEND, max_seq, p->append, &p->append_count, why, why_bytes) ||
         candidates(s, &s->prefill, SM_PHASE_PREFILL, max_seq, p->prefill, &p->prefill_count, why, why_bytes))
         return -1;

@@ -54,6 +54,7 @@ extern const char *const planner_objectives[];
 int planner_study_run(struct planner_study *study, char *why, size_t why_bytes);
 
 /* Time of a call by the fitted curve; a planner's callback, whose context is the series. */
-double planner_study_ns(const void *series, enum sm_phase phase, size_t rows, size_t max_seq, size_t past);
+double planner_study_ns(const void *series, enum sm_phase phase, size_t rows, size_t tokens, size_t max_seq,
+                        size_t past);
 
 #endif

@@ -35,14 +35,36 @@ static int check_turns(const struct sm_planner_problem *p, char *why, size_t why
     return 0;
 }
 
-static int ask(const struct sm_planner_problem *p, enum sm_phase phase, size_t rows, size_t past, double *ns, char *why,
-               size_t why_bytes)
+static int ask(const struct sm_planner_problem *p, enum sm_phase phase, size_t rows, size_t tokens, size_t past,
+               double *ns, char *why, size_t why_bytes)
 {
-    const size_t at = past < p->max_seq - rows ? past : p->max_seq - rows;
-    *ns = p->costs.ns(p->costs.context, phase, rows, p->max_seq, at);
+    *ns = p->costs.ns(p->costs.context, phase, rows, tokens, p->max_seq, past);
     if (isfinite(*ns) && *ns > 0) return 0;
     snprintf(why, why_bytes, "there is no cost of %s of %zu rows at max_seq %zu behind %zu tokens",
-             sm_phase_name(phase), rows, p->max_seq, at);
+             sm_phase_name(phase), rows, p->max_seq, past);
+    return -1;
+}
+
+/* Of a full call whose middle is at a slot, as far as it fits, what is not its tokens'. */
+static int ask_around(const struct planner_table *t, enum sm_phase phase, size_t rows, size_t depth, double *ns,
+                      char *why, size_t why_bytes)
+{
+    const struct sm_planner_problem *p = t->problem;
+    const size_t slot = planner_depth_slot(p->max_seq, depth), most = p->max_seq - rows;
+    const size_t past = slot < rows / 2 ? 0 : slot - rows / 2 < most ? slot - rows / 2 : most;
+    if (ask(p, phase, rows, rows, past, ns, why, why_bytes)) return -1;
+    *ns = fmax(0, *ns - (double)rows * t->token_ns[depth]);
+    return 0;
+}
+
+static int ask_token(struct planner_table *t, size_t depth, char *why, size_t why_bytes)
+{
+    const struct sm_planner_problem *p = t->problem;
+    const size_t slot = planner_depth_slot(p->max_seq, depth);
+    double *ns = &t->token_ns[depth];
+    *ns = p->costs.token_ns ? p->costs.token_ns(p->costs.context, p->max_seq, slot) : 0;
+    if (isfinite(*ns) && *ns >= 0) return 0;
+    snprintf(why, why_bytes, "there is no cost of a token at max_seq %zu around slot %zu", p->max_seq, slot);
     return -1;
 }
 
@@ -54,22 +76,19 @@ static double bytes_of(const struct sm_planner_problem *p, enum sm_phase phase, 
 static int read_costs(struct planner_table *t, char *why, size_t why_bytes)
 {
     const struct sm_planner_problem *p = t->problem;
-    for (size_t i = 0; i < p->prefill_count; i++) {
-        if (ask(p, SM_PHASE_PREFILL, p->prefill[i], 0, &t->prefill_ns[i], why, why_bytes)) return -1;
-        t->prefill_bytes[i] = bytes_of(p, SM_PHASE_PREFILL, p->prefill[i]);
-    }
+    for (size_t i = 0; i < p->prefill_count; i++) t->prefill_bytes[i] = bytes_of(p, SM_PHASE_PREFILL, p->prefill[i]);
     for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++) {
-        const size_t slot = planner_depth_slot(p->max_seq, d);
-        if (ask(p, SM_PHASE_DECODE, 1, slot, &t->decode_ns[d], why, why_bytes)) return -1;
+        if (ask_token(t, d, why, why_bytes) || ask_around(t, SM_PHASE_DECODE, 1, d, &t->decode_ns[d], why, why_bytes))
+            return -1;
         for (size_t i = 0; i < p->append_count; i++)
-            if (ask(p, SM_PHASE_APPEND, p->append[i], slot, &t->append_ns[d][i], why, why_bytes)) return -1;
+            if (ask_around(t, SM_PHASE_APPEND, p->append[i], d, &t->append_ns[d][i], why, why_bytes)) return -1;
     }
     for (size_t i = 0; i < p->append_count; i++) t->append_bytes[i] = bytes_of(p, SM_PHASE_APPEND, p->append[i]);
     t->decode_bytes = bytes_of(p, SM_PHASE_DECODE, 1);
     for (size_t i = 0; i < p->turn_count; i++) {
         const struct sm_planner_turn *turn = &p->turns[i];
         double ns = 0;
-        if (turn->out && ask(p, SM_PHASE_DECODE, 1, turn->past + turn->in + turn->out / 2, &ns, why, why_bytes))
+        if (turn->out && ask(p, SM_PHASE_DECODE, 1, 1, turn->past + turn->in + turn->out / 2, &ns, why, why_bytes))
             return -1;
         t->weight += turn->weight;
         t->decode_sum += turn->weight * (double)turn->out * ns;
@@ -160,11 +179,15 @@ int planner_table_create(struct planner_table *t, const struct sm_planner_proble
     }
     put_together(t);
     t->rest = calloc(p->prefill_count * t->first_count + 1, sizeof *t->rest);
-    if (!t->rest) goto no_memory;
+    t->prefill_ns = calloc(p->prefill_count * t->first_count + 1, sizeof *t->prefill_ns);
+    if (!t->rest || !t->prefill_ns) goto no_memory;
     for (size_t s = 0; s < p->prefill_count; s++)
-        for (size_t i = 0; i < t->first_count; i++)
-            if (t->first[i].tokens > p->prefill[s])
-                t->rest[s * t->first_count + i] = entry_of(p, p->prefill[s], t->first[i].tokens - p->prefill[s], 0);
+        for (size_t i = 0; i < t->first_count; i++) {
+            const size_t rows = p->prefill[s], all = t->first[i].tokens, now = all < rows ? all : rows;
+            if (ask(p, SM_PHASE_PREFILL, rows, now, 0, &t->prefill_ns[s * t->first_count + i], why, why_bytes))
+                return -1;
+            if (all > rows) t->rest[s * t->first_count + i] = entry_of(p, rows, all - rows, 0);
+        }
     for (size_t d = 0; d < SM_PLANNER_DEPTHS; d++) t->tight[d] = with_rows;
     measure_arrays(t);
     return 0;
@@ -178,6 +201,7 @@ void planner_table_free(struct planner_table *t)
     free(t->later);
     free(t->first);
     free(t->rest);
+    free(t->prefill_ns);
     *t = (struct planner_table){0};
 }
 
@@ -255,18 +279,19 @@ double planner_cost(const struct planner_table *t, const struct planner_costs *c
 {
     const size_t at = t->offset[e->depth] + e->tokens;
     const size_t room = e->room < c->largest - 1 ? e->room : c->largest - 1;
+    const double tokens = (double)e->tokens * t->token_ns[e->depth];
     double least = c->least[at];
     size_t padding = 0;
-    if (!t->tight[e->depth]) return least;
-    if (!rows && room == c->largest - 1) return c->padded[at];
-    if (!rows && room >= PLANNER_WINDOW) return least_of(c->window, at, at + room);
+    if (!t->tight[e->depth]) return tokens + least;
+    if (!rows && room == c->largest - 1) return tokens + c->padded[at];
+    if (!rows && room >= PLANNER_WINDOW) return tokens + least_of(c->window, at, at + room);
     for (size_t u = 1; u <= room; u++)
         if (c->least[at + u] < least) {
             least = c->least[at + u];
             padding = u;
         }
     if (rows) *rows = (double)(e->tokens + padding);
-    return least;
+    return tokens + least;
 }
 
 static int by_value(const void *x, const void *y)

@@ -18,14 +18,16 @@ struct planner_first {
 
 struct planner_table {
     const struct sm_planner_problem *problem;
-    double prefill_ns[SM_PLANNER_SIZES], append_ns[SM_PLANNER_DEPTHS][SM_PLANNER_SIZES], decode_ns[SM_PLANNER_DEPTHS];
+    /* by depth: what a token adds, and a call's rows beside that (planner.h: a, c) */
+    double token_ns[SM_PLANNER_DEPTHS], append_ns[SM_PLANNER_DEPTHS][SM_PLANNER_SIZES], decode_ns[SM_PLANNER_DEPTHS];
     double prefill_bytes[SM_PLANNER_SIZES], append_bytes[SM_PLANNER_SIZES], decode_bytes;
     size_t offset[SM_PLANNER_DEPTHS + 1]; /* of a depth in the arrays of least costs */
     struct planner_entry *later;          /* each once */
     size_t later_count;
     struct planner_first *first;
     size_t first_count;
-    struct planner_entry *rest;    /* [prefill_count][first_count]: what each size leaves over; tokens 0: nothing */
+    double *prefill_ns;            /* [prefill_count][first_count]: of each size with what it takes of each */
+    struct planner_entry *rest;    /* the same: what it leaves over; tokens 0: nothing */
     bool tight[SM_PLANNER_DEPTHS]; /* a turn there has less room than the largest size's padding may need, or rows are
                                       asked for */
     double weight, decode_sum;     /* of all turns; ns of the tokens that they generate */
@@ -36,9 +38,9 @@ int planner_table_create(struct planner_table *table, const struct sm_planner_pr
                          char *why, size_t why_bytes);
 void planner_table_free(struct planner_table *table);
 
-/* Least costs of t rows, for each depth; with no bucket first, then with one more. [offset[DEPTHS]] each. At a tight
- * depth of exactly t rows, E(t); elsewhere of t rows or more, min over u of E(t + u), which a knapsack gives at once
- * where each size may also stand for less than it is. */
+/* Least costs of t rows without their tokens, for each depth; with no bucket first, then with one more.
+ * [offset[DEPTHS]] each. At a tight depth of exactly t rows, E(t); elsewhere of t rows or more, min over u of E(t + u),
+ * which a knapsack gives at once where each size may also stand for less than it is. */
 void planner_start(const struct planner_table *table, double *least);
 void planner_add(const struct planner_table *table, double *least, size_t candidate);
 

@@ -45,21 +45,31 @@ struct costs {
     bool any;
     uint64_t seed;
     double fixed, row, slot;
+    double token; /* what a real one adds at a slot; 0: nothing */
 };
 
-static double ns_of(const void *context, enum sm_phase phase, size_t rows, size_t max_seq, size_t past)
+static double ns_of(const void *context, enum sm_phase phase, size_t rows, size_t tokens, size_t max_seq, size_t past)
 {
     const struct costs *c = context;
-    assert_true(rows >= 1 && past + rows <= max_seq);
+    assert_true(tokens >= 1 && tokens <= rows && past + rows <= max_seq);
+    assert_true(phase == SM_PHASE_PREFILL || tokens == rows);
     if (c->any) {
         const uint64_t before = state;
-        state = c->seed ^ (uint64_t)phase * 7919 ^ (uint64_t)rows * 104729 ^ (uint64_t)past * 1299709;
+        state =
+            c->seed ^ (uint64_t)phase * 7919 ^ (uint64_t)rows * 104729 ^ (uint64_t)past * 1299709 ^ tokens * 15485863;
         const double ns = 1 + 99 * fraction();
         state = before;
         return ns;
     }
-    const double busy = c->row * (double)rows * (1 + c->slot * (double)past);
+    const double busy = c->row * (double)rows * (1 + c->slot * (double)past) + c->token * (double)tokens;
     return (busy > c->fixed ? busy : c->fixed) * (phase == SM_PHASE_PREFILL ? 0.8 : 1);
+}
+
+static double token_of(const void *context, size_t max_seq, size_t at)
+{
+    const struct costs *c = context;
+    assert_true(at < max_seq);
+    return c->token * (1 + (double)at / (double)max_seq);
 }
 
 static double bytes_of(const void *context, enum sm_phase phase, size_t rows, size_t max_seq)
@@ -95,7 +105,8 @@ static void draw_case(struct fixture *f, uint64_t seed)
     struct sm_planner_problem *p = &f->problem;
     memset(f, 0, sizeof *f);
     state = seed * 0x2545f4914f6cdd1d + 1;
-    f->costs = (struct costs){draw() % 4 == 0, draw(), 2 + 20 * fraction(), 1 + fraction(), 0.05 * fraction()};
+    f->costs = (struct costs){draw() % 4 == 0, draw(), 2 + 20 * fraction(), 1 + fraction(), 0.05 * fraction(), 0};
+    if (draw() % 3) f->costs.token = (f->costs.any ? 5 : 0.7) * fraction();
     p->max_seq = between(6, draw() % 2 ? 40 : MOST_SEQ);
     p->turns = f->turns;
     p->turn_count = between(1, MOST_TURNS);
@@ -111,8 +122,18 @@ static void draw_case(struct fixture *f, uint64_t seed)
     if (draw() % 8 == 0) p->append_count = 0;
     p->most_append = between(0, 5);
     p->most_plans = between(2, 8);
-    p->costs = (struct sm_planner_costs){ns_of, bytes_of, &f->costs};
+    p->costs = (struct sm_planner_costs){ns_of, token_of, bytes_of, &f->costs};
     if (draw() % 3 == 0) p->most_bytes = (double)between(p->max_seq, 3 * p->max_seq * p->max_seq);
+}
+
+/* Of an append or a decode with `tokens` real rows, around a slot. */
+static double around(const struct fixture *f, enum sm_phase phase, size_t rows, size_t tokens, size_t slot)
+{
+    const size_t max_seq = f->problem.max_seq, half = rows / 2, before = slot > half ? slot - half : 0;
+    const size_t past = before + rows > max_seq ? max_seq - rows : before;
+    const double token = token_of(&f->costs, max_seq, slot), full = ns_of(&f->costs, phase, rows, rows, max_seq, past);
+    const double padded = full - (double)(rows - tokens) * token, least = (double)tokens * token;
+    return padded > least ? padded : least;
 }
 
 /* Least cost of `left` tokens that end at `end`, with the buckets of a mask: tries every next call. */
@@ -122,14 +143,12 @@ static double brute_turn(const struct fixture *f, unsigned mask, size_t slot, si
     if (!left) return 0;
     if (known[left] > 0) return known[left];
     const size_t past = end - left;
-    double least =
-        ns_of(&f->costs, SM_PHASE_DECODE, 1, p->max_seq, slot) + brute_turn(f, mask, slot, end, left - 1, known);
+    double least = around(f, SM_PHASE_DECODE, 1, 1, slot) + brute_turn(f, mask, slot, end, left - 1, known);
     for (size_t i = 0; i < p->append_count; i++) {
-        const size_t rows = p->append[i];
+        const size_t rows = p->append[i], now = rows < left ? rows : left;
         if (!(mask >> i & 1) || past + rows > p->max_seq) continue;
-        const size_t at = slot < p->max_seq - rows ? slot : p->max_seq - rows;
-        const double ns = ns_of(&f->costs, SM_PHASE_APPEND, rows, p->max_seq, at) +
-                          brute_turn(f, mask, slot, end, left - (rows < left ? rows : left), known);
+        const double ns =
+            around(f, SM_PHASE_APPEND, rows, now, slot) + brute_turn(f, mask, slot, end, left - now, known);
         if (ns < least) least = ns;
     }
     return known[left] = least;
@@ -164,7 +183,7 @@ static double brute_objective(const struct fixture *f, const double *costs, enum
         sum += t->weight * costs[i];
         if (objective == SM_PLANNER_MEAN && t->out)
             sum += t->weight * (double)t->out *
-                   ns_of(&f->costs, SM_PHASE_DECODE, 1, p->max_seq, t->past + t->in + t->out / 2);
+                   ns_of(&f->costs, SM_PHASE_DECODE, 1, 1, p->max_seq, t->past + t->in + t->out / 2);
     }
     if (objective != SM_PLANNER_P95) return sum / weight;
     qsort(all, p->turn_count, sizeof *all, by_value);
@@ -180,7 +199,7 @@ static double brute_first(const struct fixture *f, unsigned append, unsigned pre
     for (size_t i = 0; i < p->prefill_count; i++) {
         if (!(prefill >> i & 1)) continue;
         const size_t rows = p->prefill[i];
-        double ns = ns_of(&f->costs, SM_PHASE_PREFILL, rows, p->max_seq, 0);
+        double ns = ns_of(&f->costs, SM_PHASE_PREFILL, rows, tokens < rows ? tokens : rows, p->max_seq, 0);
         if (tokens > rows) ns += brute_append(f, append, rows, tokens - rows);
         if (ns < least) least = ns;
     }
@@ -237,10 +256,10 @@ static double walk_calls(const struct fixture *f, const struct sm_planner_set *s
         assert_int_equal(c->phase == SM_PHASE_PREFILL, !turn->past && !i);
         if (c->phase == SM_PHASE_PREFILL) appended = c->count;
         const size_t slot = sm_planner_depth(p->max_seq, appended, turn->past + turn->in - appended);
-        ns += ns_of(&f->costs, c->phase, c->rows, p->max_seq,
-                    c->phase == SM_PHASE_PREFILL  ? 0
-                    : slot < p->max_seq - c->rows ? slot
-                                                  : p->max_seq - c->rows);
+        const double one = c->phase == SM_PHASE_PREFILL ? ns_of(&f->costs, c->phase, c->rows, c->count, p->max_seq, 0)
+                                                        : around(f, c->phase, c->rows, c->count, slot);
+        assert_true(fabs((double)c->ns - one) <= 1);
+        ns += one;
         past += c->count;
     }
     assert_int_equal(past, turn->past + turn->in);
@@ -315,7 +334,7 @@ static void by_hand(void **test_state)
     struct fixture f = {.costs = {.fixed = 10, .row = 1}};
     const struct sm_planner_set set = {{512}, 1, {64, 256}, 2};
     struct sm_chunk calls[16];
-    f.problem = (struct sm_planner_problem){.max_seq = 2048, .costs = {ns_of, bytes_of, &f.costs}};
+    f.problem = (struct sm_planner_problem){.max_seq = 2048, .costs = {ns_of, token_of, bytes_of, &f.costs}};
     assert_int_equal(sm_planner_calls(&f.problem, &set, SM_PLANNER_BEST, 600, 190, calls, 16), 3);
     assert_int_equal(calls[2].rows, 64);
     assert_int_equal(calls[2].count, 62);
@@ -353,7 +372,7 @@ static int timed(void)
 {
     enum { TURNS = 10000 };
     static struct sm_planner_turn turns[TURNS];
-    struct fixture f = {.costs = {.fixed = 20, .row = 1, .slot = 1e-4}};
+    struct fixture f = {.costs = {.fixed = 20, .row = 1, .slot = 1e-4, .token = 0.1}};
     struct sm_planner_result result;
     struct timespec begin, end;
     for (size_t i = 0, past = 0; i < TURNS; i++) {
@@ -372,7 +391,7 @@ static int timed(void)
                                             .append_count = 14,
                                             .most_append = 6,
                                             .most_plans = 8,
-                                            .costs = {ns_of, bytes_of, &f.costs}};
+                                            .costs = {ns_of, token_of, bytes_of, &f.costs}};
     for (int o = 0; o < 3; o++) {
         f.problem.objective = (enum sm_planner_objective)o;
         clock_gettime(CLOCK_MONOTONIC, &begin);

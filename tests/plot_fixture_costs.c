@@ -15,10 +15,10 @@ static json_t *curve_of(int skip)
         for (int rows = 1; rows <= 256; rows *= 2) {
             const int past = max_seq - rows - 1, seen = skip ? past + rows : max_seq;
             const double ns = call_ns(rows, max_seq, seen);
-            json_array_append_new(curve,
-                                  json_pack("{s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f}", "max_seq", max_seq, "rows", rows,
-                                            "past", past, "ns", ns, "median_ns", 1.05 * ns, "curve_ns", 1.01 * ns,
-                                            "arena_bytes", 4e5 + 1e4 * rows, "cache_bytes", 23040.0 * (max_seq - 1)));
+            json_array_append_new(curve, json_pack("{s:i,s:i,s:i,s:f,s:f,s:f,s:f,s:f,s:f}", "max_seq", max_seq, "rows",
+                                                   rows, "past", past, "ns", ns, "low_ns", 0.98 * ns, "high_ns",
+                                                   1.05 * ns, "curve_ns", 1.01 * ns, "arena_bytes", 4e5 + 1e4 * rows,
+                                                   "cache_bytes", 23040.0 * (max_seq - 1)));
         }
     return curve;
 }
@@ -65,7 +65,9 @@ static json_t *sizes_of(int skip)
         json_t *size = json_pack("{s:i,s:i,s:f,s:f,s:f,s:b,s:f,s:f}", "max_seq", max_seq, "past", 100, "curve_ns", ns,
                                  "curve_low", 0.95 * ns, "curve_high", 1.05 * ns, "extrapolated", !measured,
                                  "cache_bytes", 23040.0 * (max_seq - 1), "arena_bytes", 4e5 + 4.0 * max_seq);
-        if (measured) json_object_update_new(size, json_pack("{s:f,s:f}", "ns", 1.02 * ns, "median_ns", 1.06 * ns));
+        if (measured)
+            json_object_update_new(size,
+                                   json_pack("{s:f,s:f,s:f}", "ns", 1.02 * ns, "low_ns", ns, "high_ns", 1.06 * ns));
         json_array_append_new(list, size);
     }
     return list;
