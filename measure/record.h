@@ -51,8 +51,8 @@
  * sets being {"name","calls":"best"|"smallest","plans","prefill":
  *                     [..],"append":[..],"mean_ns","ttft_ns","p95_ns","arena_bytes","tokens","rows"}; and of one
  * session by one set {"role":"replay","set","calls","file","session","prefill","append","turns":[{"past","in",
- *                     "out","calls":[rows],"ttft_ns","predicted_ttft_ns","decode_ns","predicted_decode_ns"}]}; samples
- *                     are the times to first token
+ *                     "out","calls":[{"phase","rows","tokens","ns","predicted_ns"}],"ttft_ns","predicted_ttft_ns",
+ *                     "decode_ns","predicted_decode_ns"}]}; samples are the times to first token
  *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   cost              of a model's static shape: {"role":"fit"|"held-out"|"steps"|"table","attention":"literal"|"skip",

@@ -162,23 +162,26 @@ static int collect(void *records, const json_t *record)
 static int print(const struct command *c, char *why, size_t why_bytes)
 {
     const struct planner_options *o = &c->options;
-    json_t *records = json_array(), *summary = NULL, *shown;
+    json_t *records = json_array(), *summary = NULL, *calls = NULL, *shown;
     const int failed = o->verify && sm_records_read(c->out, collect, records, NULL, why, why_bytes);
     if (o->verify && !failed) summary = planner_replay_summary(records);
+    if (o->verify && !failed) calls = planner_replay_calls(records);
     switch ((enum planner_format)o->format) {
     case PLANNER_TEXT:
         planner_text(&c->study, &c->facts, stdout);
-        if (summary) planner_replay_text(summary, stdout);
+        if (summary) planner_replay_text(summary, calls, stdout);
         break;
     case PLANNER_JSON:
     case PLANNER_MANIFEST:
         shown = o->format == PLANNER_JSON ? planner_json(&c->study, &c->facts) : planner_manifest(&c->study, &c->facts);
         if (o->format == PLANNER_JSON) json_object_set(shown, "replay", summary ? summary : json_null());
+        if (o->format == PLANNER_JSON) json_object_set(shown, "replay_calls", calls ? calls : json_null());
         json_dumpf(shown, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(12));
         putchar('\n');
         json_decref(shown);
     }
     json_decref(summary);
+    json_decref(calls);
     json_decref(records);
     return failed;
 }

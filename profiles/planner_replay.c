@@ -20,7 +20,8 @@
 /* One turn of a session by one set. */
 struct turn_run {
     const struct sm_planner_turn *turn;
-    struct sm_chunk *calls;
+    struct sm_chunk *calls; /* their ns: predicted */
+    double *call_ns;        /* measured */
     size_t call_count;
     double predicted, measured;               /* until its first token */
     double predicted_decode, measured_decode; /* of a token; NAN: none was decoded */
@@ -37,11 +38,27 @@ static size_t choose_sets(const struct planner_study *study, const struct planne
     return count;
 }
 
-static struct sm_session_options options_of(const struct planner_study *s, const struct planner_choice *c)
+static void keep_place(void *state, enum sm_phase phase, size_t thread)
 {
+    const struct planner_replay *r = state;
+    (void)phase;
+    if (r->pin.count) sm_pin_keep(&r->pin, (int)thread);
+}
+
+static void note_end(void *state, const struct sm_chunk *chunk)
+{
+    struct planner_replay *r = state;
+    (void)chunk;
+    if (r->ended_count < r->study->problem.max_seq) r->ended[r->ended_count++] = sm_clock_ns();
+}
+
+static struct sm_session_options options_of(struct planner_replay *r, const struct planner_choice *c)
+{
+    const struct planner_study *s = r->study;
     struct sm_session_options o = {.max_seq = s->problem.max_seq,
                                    .kv = s->series->kv,
                                    .threads = s->series->threads,
+                                   .hooks = {.begin = keep_place, .done = note_end, .state = r},
                                    .prefill_bucket_count = c->set.prefill_count,
                                    .append_bucket_count = c->set.append_count};
     memcpy(o.prefill_buckets, c->set.prefill, c->set.prefill_count * sizeof *o.prefill_buckets);
@@ -77,12 +94,14 @@ int planner_replay_create(struct planner_replay *r, const struct planner_study *
     r->sets = choose_sets(study, r->set);
     r->tokens = sm_tokens_random(study->problem.max_seq, vocab, seed);
     r->logits = malloc(vocab * sizeof *r->logits);
-    if (!r->tokens || !r->logits) {
+    r->ended = malloc(study->problem.max_seq * sizeof *r->ended);
+    if (!r->tokens || !r->logits || !r->ended) {
         snprintf(why, why_bytes, "there is no memory for %zu tokens", study->problem.max_seq);
         return -1;
     }
+    if (sm_pin_plan(&r->pin, (int)study->series->threads, why, why_bytes)) r->pin.count = 0;
     for (size_t i = 0; i < r->sets; i++) {
-        const struct sm_session_options o = options_of(study, r->set[i]);
+        const struct sm_session_options o = options_of(r, r->set[i]);
         if (sm_session_create(&r->session[i], weights, &o, why, why_bytes) || warm_up(r, i, why, why_bytes)) return -1;
     }
     return 0;
@@ -93,6 +112,7 @@ void planner_replay_destroy(struct planner_replay *r)
     for (size_t i = 0; i < r->sets; i++) sm_session_destroy(r->session[i]);
     free(r->tokens);
     free(r->logits);
+    free(r->ended);
     *r = (struct planner_replay){0};
 }
 
@@ -134,25 +154,30 @@ static int decode_some(const struct planner_replay *r, struct sm_session *sessio
     return t->out ? sm_session_assume(session, past + t->out, why, why_bytes) : 0;
 }
 
-static int run_turn(const struct planner_replay *r, size_t set, struct turn_run *run, struct sm_witnesses *witnesses,
+static int run_turn(struct planner_replay *r, size_t set, struct turn_run *run, struct sm_witnesses *witnesses,
                     char *why, size_t why_bytes)
 {
     const struct sm_planner_turn *t = run->turn;
     const struct planner_choice *c = r->set[set];
     struct sm_session *session = r->session[set];
     run->calls = calloc(t->in, sizeof *run->calls);
-    if (run->calls)
+    run->call_ns = calloc(t->in, sizeof *run->call_ns);
+    if (run->calls && run->call_ns)
         run->call_count = sm_planner_calls(&r->study->problem, &c->set, c->rule, t->past, t->in, run->calls, t->in);
     if (!run->call_count) {
         snprintf(why, why_bytes, "there is no memory for the calls of a turn");
         return -1;
     }
     run->predicted = predict(r, set, t);
+    if (!t->past && sm_session_truncate(session, 0, why, why_bytes)) return -1;
+    r->ended_count = 0;
     sm_witnesses_sample_begin(witnesses);
     const uint64_t begin = sm_clock_ns();
     if (sm_session_take(session, r->tokens + t->past, run->calls, run->call_count, why, why_bytes)) return -1;
     run->measured = (double)(sm_clock_ns() - begin);
     sm_witnesses_sample_end(witnesses, run->measured);
+    for (size_t i = 0; i < run->call_count; i++)
+        run->call_ns[i] = (double)(r->ended[i] - (i ? r->ended[i - 1] : begin));
     return 0;
 }
 
@@ -163,6 +188,13 @@ static json_t *sizes_json(const size_t *rows, size_t count)
     return list;
 }
 
+static json_t *call_json(const struct sm_chunk *c, double ns)
+{
+    return json_pack("{s:s, s:I, s:I, s:o, s:o}", "phase", sm_phase_name(c->phase), "rows", (json_int_t)c->rows,
+                     "tokens", (json_int_t)c->count, "ns", sm_record_number(ns), "predicted_ns",
+                     sm_record_number((double)c->ns));
+}
+
 static json_t *turns_json(const struct turn_run *runs, size_t count)
 {
     json_t *list = json_array();
@@ -170,7 +202,7 @@ static json_t *turns_json(const struct turn_run *runs, size_t count)
         const struct turn_run *run = &runs[i];
         json_t *calls = json_array();
         for (size_t k = 0; k < run->call_count; k++)
-            json_array_append_new(calls, json_integer((json_int_t)run->calls[k].rows));
+            json_array_append_new(calls, call_json(&run->calls[k], run->call_ns[k]));
         json_array_append_new(
             list, json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "past", (json_int_t)run->turn->past, "in",
                             (json_int_t)run->turn->in, "out", (json_int_t)run->turn->out, "calls", calls, "ttft_ns",
@@ -240,7 +272,10 @@ static int run_set(struct planner_replay *r, size_t set, size_t session, bool fi
         if (*record) sm_record_set_json(*record, "witnesses", sm_witnesses_json(witnesses));
         if (*record && outcome == 2) sm_record_fail(*record, "error", "its last logits are not those of the first set");
     }
-    for (size_t i = 0; runs && i < count; i++) free(runs[i].calls);
+    for (size_t i = 0; runs && i < count; i++) {
+        free(runs[i].calls);
+        free(runs[i].call_ns);
+    }
     free(runs);
     sm_witnesses_destroy(witnesses);
     return outcome;

@@ -1,14 +1,16 @@
 /* planner_replay.h - sessions on the model itself with several sets: what was predicted of each turn, and what it took.
  *
- * A turn is taken in by the calls that were planned, then a few tokens are decoded; the rest of those it generates go
- * in untimed, since every set decodes alike. All sets take the same session before the next one begins, so that a
- * change of the machine meets all of them, and their last logits are compared. */
+ * A turn is taken in by the calls that were planned, each timed, then a few tokens are decoded; the rest of those it
+ * generates go in untimed, since every set decodes alike. Threads keep their places, as where costs were measured, and
+ * a session's cache is emptied before its first turn is timed. All sets take the same session before the next one
+ * begins, so that a change of the machine meets all of them, and their last logits are compared. */
 #ifndef SM_PLANNER_REPLAY_H
 #define SM_PLANNER_REPLAY_H
 
 #include <jansson.h>
 
 #include "cases.h"
+#include "machine.h"
 #include "planner_show.h"
 #include "weights.h"
 
@@ -22,8 +24,11 @@ struct planner_replay {
     const struct planner_choice *set[PLANNER_REPLAY_SETS]; /* the planned one first */
     struct sm_session *session[PLANNER_REPLAY_SETS];
     size_t sets;
+    struct sm_pin pin;
     int32_t *tokens; /* [max_seq] */
     float *logits;   /* [vocab], of the first set's last turn */
+    uint64_t *ended; /* [max_seq]: when the calls of a turn ended, clock_ns */
+    size_t ended_count;
 };
 
 /* Sessions for the planned set and the usual ones that are not many times slower; and a first short turn for each. 0,
@@ -45,6 +50,10 @@ enum sm_case_outcome planner_replay_run(struct planner_replay *replay, size_t se
  * reference. */
 json_t *planner_replay_summary(const json_t *records);
 
-void planner_replay_text(const json_t *summary, FILE *out);
+/* The same of their calls, all sets together, by phase and rows: [{"phase","rows","calls","tokens","predicted_ns","ns",
+ * "median_error"}], of a call on average; median_error with its sign. A new reference. */
+json_t *planner_replay_calls(const json_t *records);
+
+void planner_replay_text(const json_t *summary, const json_t *calls, FILE *out);
 
 #endif

@@ -8,6 +8,8 @@
 #include "record.h"
 #include "stats.h"
 
+#define MOST_SHAPES 128 /* of calls */
+
 /* One set, over all its records. */
 struct total {
     const char *name;
@@ -67,7 +69,102 @@ json_t *planner_replay_summary(const json_t *records)
     return list;
 }
 
-void planner_replay_text(const json_t *summary, FILE *out)
+/* Calls of one shape, over all sets. */
+struct shape {
+    const char *phase;
+    double rows, calls, tokens, predicted, ns;
+    double *errors;
+};
+
+static struct shape *shape_of(struct shape *shapes, size_t *count, const json_t *call)
+{
+    const char *phase = sm_cell_text(call, "phase");
+    const double rows = sm_cell_number(call, "rows");
+    for (size_t i = 0; i < *count; i++)
+        if (!(fabs(shapes[i].rows - rows) > 0) && !strcmp(shapes[i].phase, phase)) return &shapes[i];
+    if (*count == MOST_SHAPES) return NULL;
+    shapes[*count] = (struct shape){.phase = phase, .rows = rows};
+    return &shapes[(*count)++];
+}
+
+static void add_call(struct shape *s, const json_t *call)
+{
+    const double ns = sm_cell_number(call, "ns"), predicted = sm_cell_number(call, "predicted_ns");
+    const size_t at = (size_t)s->calls;
+    if (!(ns > 0) || !(predicted > 0)) return;
+    if (!(at & (at - 1))) { /* a power of two, or none: full */
+        double *grown = realloc(s->errors, (at ? 2 * at : 1) * sizeof *grown);
+        if (!grown) return;
+        s->errors = grown;
+    }
+    s->errors[at] = predicted / ns - 1;
+    s->calls++;
+    s->tokens += sm_cell_number(call, "tokens");
+    s->predicted += predicted;
+    s->ns += ns;
+}
+
+static int by_shape(const void *a, const void *b)
+{
+    const struct shape *x = a, *y = b;
+    const int phase = -strcmp(x->phase, y->phase); /* prefill first */
+    return phase ? phase : (x->rows > y->rows) - (x->rows < y->rows);
+}
+
+json_t *planner_replay_calls(const json_t *records)
+{
+    struct shape shapes[MOST_SHAPES];
+    size_t count = 0, i, k, n;
+    const json_t *record, *turn, *call;
+    json_t *list = json_array();
+    json_array_foreach(records, i, record)
+    {
+        const json_t *plan = json_object_get(record, "plan");
+        if (strcmp(sm_cell_text(plan, "role"), "replay") || strcmp(sm_cell_text(record, "status"), "ok")) continue;
+        json_array_foreach(json_object_get(plan, "turns"), k, turn)
+            json_array_foreach(json_object_get(turn, "calls"), n, call)
+        {
+            struct shape *s = shape_of(shapes, &count, call);
+            if (s) add_call(s, call);
+        }
+    }
+    qsort(shapes, count, sizeof *shapes, by_shape);
+    for (i = 0; i < count; i++) {
+        struct shape *s = &shapes[i];
+        if (s->calls > 0)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:f, s:f, s:f, s:f, s:f, s:o}", "phase", s->phase, "rows", s->rows,
+                                            "calls", s->calls, "tokens", s->tokens / s->calls, "predicted_ns",
+                                            s->predicted / s->calls, "ns", s->ns / s->calls, "median_error",
+                                            sm_record_number(sm_median(s->errors, (size_t)s->calls))));
+        free(s->errors);
+    }
+    return list;
+}
+
+static void calls_text(const json_t *calls, FILE *out)
+{
+    size_t i;
+    const json_t *c;
+    fputs("\nTheir calls, of all sets together; ms of one on average:\n\n"
+          "| phase   | rows | calls | padded |  predicted > measured   |  error | median |\n"
+          "|---------|-----:|------:|-------:|------------------------:|-------:|-------:|\n",
+          out);
+    json_array_foreach(calls, i, c)
+    {
+        const double rows = sm_cell_number(c, "rows"), ns = sm_cell_number(c, "ns"),
+                     said = sm_cell_number(c, "predicted_ns");
+        char cell[4][32], both[72];
+        snprintf(both, sizeof both, "%s > %s", planner_ms(cell[0], sizeof *cell, said),
+                 planner_ms(cell[1], sizeof *cell, ns));
+        fprintf(out, "| %-7s | %4.0f | %5.0f | %4.0f %% | %23s | %6s | %6s |\n", sm_cell_text(c, "phase"), rows,
+                sm_cell_number(c, "calls"), 100 * (1 - sm_cell_number(c, "tokens") / rows), both,
+                sm_cell_shown(cell[2], sizeof *cell, "%+.1f %%", 100 * (said / ns - 1)),
+                sm_cell_shown(cell[3], sizeof *cell, "%+.1f %%", 100 * sm_cell_number(c, "median_error")));
+    }
+}
+
+void planner_replay_text(const json_t *summary, const json_t *calls, FILE *out)
 {
     const json_t *t, *first = json_array_get(summary, 0);
     const double turns = sm_cell_number(first, "turns"), own = sm_cell_number(first, "ttft_ns");
@@ -102,4 +199,5 @@ void planner_replay_text(const json_t *summary, FILE *out)
     fputs("\nerror: of the prediction, over all turns; median: of single turns, without sign; time: measured to first "
           "tokens, over the first set.\n",
           out);
+    calls_text(calls, out);
 }
