@@ -1,24 +1,31 @@
 /* matmul_channel_a8_avx512vnni_body.h - weights per output channel times int8 rows, with vpdpbusd.
  *
- * Included by one variant, which defines ARGS, DOT, SCALE_OF and BITS first. A lane is an output channel; a step takes
- * TILES tiles of 16 channels and `rows` rows, each of whose fours of values is broadcast once for all tiles. Nothing
- * but integers stands in the loop. A sum is at most 15 * 127 * 2^20 or 255 * 127 * 2^16 in size, below 2^31, and so is
- * zero * sum: the families' axes end there. */
+ * Included by one variant, which defines ARGS, SCALE_OF and BITS first. A lane is an output channel. Up to FEW
+ * rows take one tile of 16 channels at a time, in PARTS interleaved parts of the inputs: there are sums enough to hide
+ * how long an addition takes, and weights pass as one stream, which hardware follows best. More rows take two tiles,
+ * so that each four of values that is broadcast meets two vectors of weights. Nothing but integers stands in the loop.
+ * A sum is at most 15 * 127 * 2^20 or 255 * 127 * 2^16 in size, below 2^31, and so is zero * sum: the families' axes
+ * end there. */
 #include <immintrin.h>
-#include <stdalign.h>
 
-#define LANES 16
-#include "matmul_channel_store_body.h"
+#include "in_order.h"
+#include "matmul_channel_tile.h"
 #include "matmul_walk.h"
 
+#define LANES 16
 #define ROWS 8
-#define TILES 4
+#define FEW 4
+#define PARTS 4
+#define TILES 2
 #define STEP 8 /* inputs; a tile has 64 bytes of four bits or 128 of eight for them */
+#define STEP_BYTES (STEP * LANES * BITS / 8)
+#define AHEAD 8192 /* bytes; one or two rows stream faster without, from caches and from memory */
 
 /* Constant numbers of turns, of which `rows` and `tiles` are known at compile time to be few: unrolled wholly, so that
  * sums stay in registers. */
 #define EACH_ROW(k) _Pragma("GCC unroll 8") for (size_t k = 0; k < ROWS; k++) if (k < rows)
-#define EACH_TILE(t) _Pragma("GCC unroll 4") for (size_t t = 0; t < TILES; t++) if (t < tiles)
+#define EACH_TILE(t) _Pragma("GCC unroll 2") for (size_t t = 0; t < TILES; t++) if (t < tiles)
+#define EACH_PART(p) _Pragma("GCC unroll 4") for (size_t p = 0; p < PARTS; p++)
 
 static inline __m512i broadcast32(const void *four)
 {
@@ -27,11 +34,13 @@ static inline __m512i broadcast32(const void *four)
     return _mm512_set1_epi32(value);
 }
 
-/* w[0], w[1]: the first and the second four inputs of the step. */
+/* w[0], w[1]: the first and the second four inputs of a step. */
 static inline __attribute__((always_inline)) void load_step(__m512i w[2], const uint8_t *quants)
 {
     if (BITS == 4) {
-        const __m512i bytes = _mm512_load_si512(quants), low = _mm512_set1_epi8(15);
+        __m512i bytes = _mm512_load_si512(quants);
+        const __m512i low = _mm512_set1_epi8(15);
+        SM_IN_ORDER(bytes); /* gcc 12 else loads them twice */
         w[0] = _mm512_and_si512(bytes, low);
         w[1] = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), low);
     } else {
@@ -40,75 +49,146 @@ static inline __attribute__((always_inline)) void load_step(__m512i w[2], const 
     }
 }
 
-/* `rows` rows from r on of the channels of `tiles` tiles, the first of which is o. */
-static inline __attribute__((always_inline)) void tiles_rows(const ARGS *a, size_t r, size_t o, size_t tiles,
+static inline const uint8_t *tile_of(const ARGS *a, size_t o)
+{
+    return (const uint8_t *)a->w + o / SM_CHANNELS * sm_channel_tile_bytes(a->in, BITS);
+}
+
+/* The last steps of matmul_channel.h for the channels of a tile. One may begin past `out`. */
+static inline __attribute__((always_inline)) void store_rows(const ARGS *a, size_t r, size_t o, const __m512i *dot,
                                                              size_t rows)
 {
-    const size_t tile_bytes = sm_channel_tile_bytes(a->in, BITS);
+    if (o >= a->out) return;
+    const __mmask16 mask = (__mmask16)(a->out - o < LANES ? (1u << (a->out - o)) - 1 : 0xffff);
+    const uint8_t *head = tile_of(a, o);
+    const __m512 scale = _mm512_load_ps(head);
+    const __m512i zero = _mm512_load_si512(head + 64);
+    EACH_ROW(k)
+    {
+        const size_t at = (r + k) * a->y_stride + o;
+        const __m512i less = _mm512_mullo_epi32(zero, _mm512_set1_epi32(a->x.sum[r + k]));
+        __m512 y = _mm512_mul_ps(scale, _mm512_set1_ps(SCALE_OF(a->x, r + k)));
+        y = _mm512_mul_ps(y, _mm512_cvtepi32_ps(_mm512_sub_epi32(dot[k], less)));
+        if (a->bias) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, a->bias + o));
+        if (a->residual) y = _mm512_add_ps(y, _mm512_maskz_loadu_ps(mask, a->residual + at));
+        _mm512_mask_storeu_ps(a->y + at, mask, y);
+    }
+}
+
+/* Where each row begins. */
+static inline __attribute__((always_inline)) void row_offsets(size_t *at, size_t in, size_t rows)
+{
+    EACH_ROW(k)
+    {
+        at[k] = k * in;
+        __asm__("" : "+r"(at[k])); /* kept in registers: clang 14 else adds up the strides on every turn */
+    }
+}
+
+/* `rows` rows, at most FEW, from r on of the tile of channel o. */
+static inline __attribute__((always_inline)) void few_rows(const ARGS *a, size_t r, size_t o, size_t rows)
+{
     const int8_t *x = a->x.q + r * a->in;
-    const uint8_t *quants = head_of(a, o) + SM_CHANNEL_HEAD;
+    const uint8_t *quants = tile_of(a, o) + SM_CHANNEL_HEAD;
+    size_t at[ROWS];
+    __m512i dot[PARTS][ROWS], all[ROWS];
+    row_offsets(at, a->in, rows);
+    EACH_PART(p) EACH_ROW(k) dot[p][k] = _mm512_setzero_si512();
+    for (size_t i = 0; i < a->in; i += PARTS * STEP, x += PARTS * STEP, quants += PARTS * STEP_BYTES) {
+        EACH_PART(p)
+        {
+            __m512i w[2];
+            load_step(w, quants + p * STEP_BYTES);
+            if (rows > 2) SM_PREFETCH_L2(quants + p * STEP_BYTES + AHEAD);
+            if (rows > 2 && BITS == 8) SM_PREFETCH_L2(quants + p * STEP_BYTES + 64 + AHEAD);
+            EACH_ROW(k)
+            {
+                const int8_t *eight = x + at[k] + p * STEP;
+                dot[p][k] = _mm512_dpbusd_epi32(dot[p][k], w[0], broadcast32(eight));
+                SM_IN_ORDER(dot[p][k]);
+                dot[p][k] = _mm512_dpbusd_epi32(dot[p][k], w[1], broadcast32(eight + 4));
+                SM_IN_ORDER(dot[p][k]);
+            }
+        }
+    }
+    EACH_ROW(k)
+    {
+        all[k] = _mm512_add_epi32(dot[0][k], dot[1][k]);
+        all[k] = _mm512_add_epi32(all[k], _mm512_add_epi32(dot[2][k], dot[3][k]));
+    }
+    store_rows(a, r, o, all, rows);
+}
+
+/* `rows` rows from r on of the channels of two tiles, the first of which is o; fetches what lies `ahead` bytes on. */
+static inline __attribute__((always_inline)) void pair_rows(const ARGS *a, size_t r, size_t o, size_t ahead,
+                                                            size_t rows)
+{
+    const size_t tile_bytes = sm_channel_tile_bytes(a->in, BITS), tiles = TILES;
+    const int8_t *x = a->x.q + r * a->in;
+    const uint8_t *quants = tile_of(a, o) + SM_CHANNEL_HEAD;
+    size_t at[ROWS];
     __m512i dot[TILES][ROWS];
+    row_offsets(at, a->in, rows);
     EACH_TILE(t) EACH_ROW(k) dot[t][k] = _mm512_setzero_si512();
-    for (size_t i = 0; i < a->in; i += STEP, x += STEP, quants += 64 * BITS / 4) {
+    for (size_t i = 0; i < a->in; i += STEP, x += STEP, quants += STEP_BYTES) {
         __m512i w[TILES][2];
+        EACH_TILE(t) load_step(w[t], quants + t * tile_bytes);
         EACH_TILE(t)
         {
-            load_step(w[t], quants + t * tile_bytes);
-            if (BITS == 4 || rows > 2) SM_PREFETCH_L2(quants + (t + tiles) * tile_bytes);
-            if (BITS == 8 && rows > 2) SM_PREFETCH_L2(quants + (t + tiles) * tile_bytes + 64);
+            SM_PREFETCH_L2(quants + t * tile_bytes + ahead);
+            if (BITS == 8) SM_PREFETCH_L2(quants + t * tile_bytes + ahead + 64);
         }
-        EACH_ROW(k)
+        _Pragma("GCC unroll 2") for (size_t j = 0; j < 2; j++)
         {
-            const __m512i first = broadcast32(x + k * a->in);
-            EACH_TILE(t) dot[t][k] = _mm512_dpbusd_epi32(dot[t][k], w[t][0], first);
-        }
-        EACH_ROW(k)
-        {
-            const __m512i second = broadcast32(x + k * a->in + 4);
-            EACH_TILE(t) dot[t][k] = _mm512_dpbusd_epi32(dot[t][k], w[t][1], second);
+            EACH_ROW(k)
+            {
+                const __m512i four = broadcast32(x + at[k] + 4 * j);
+                EACH_TILE(t)
+                {
+                    dot[t][k] = _mm512_dpbusd_epi32(dot[t][k], w[t][j], four);
+                    SM_IN_ORDER(dot[t][k]);
+                }
+            }
         }
     }
-    alignas(64) int32_t lanes[LANES];
-    EACH_TILE(t) EACH_ROW(k)
-    {
-        _mm512_store_si512(lanes, dot[t][k]);
-        store_lanes(a, r + k, o + t * LANES, lanes, 0);
-    }
+    EACH_TILE(t) store_rows(a, r, o + t * LANES, dot[t], rows);
 }
 
-static inline __attribute__((always_inline)) void tiles_any_rows(const ARGS *a, size_t r, size_t o, size_t rows)
+static inline __attribute__((always_inline)) void pair_any_rows(const ARGS *a, size_t r, size_t o, size_t ahead,
+                                                                size_t rows)
 {
     switch (rows) {
-    case 1: tiles_rows(a, r, o, 2, 1); break;
-    case 2: tiles_rows(a, r, o, 2, 2); break;
-    case 3: tiles_rows(a, r, o, 2, 3); break;
-    case 4: tiles_rows(a, r, o, 2, 4); break;
-    case 5: tiles_rows(a, r, o, 2, 5); break;
-    case 6: tiles_rows(a, r, o, 2, 6); break;
-    case 7: tiles_rows(a, r, o, 2, 7); break;
-    case 8: tiles_rows(a, r, o, 2, 8); break;
-    default: tiles_rows(a, r, o, 2, ROWS); break;
+    case 3: pair_rows(a, r, o, ahead, 3); break;
+    case 4: pair_rows(a, r, o, ahead, 4); break;
+    case 5: pair_rows(a, r, o, ahead, 5); break;
+    case 6: pair_rows(a, r, o, ahead, 6); break;
+    case 7: pair_rows(a, r, o, ahead, 7); break;
+    default: pair_rows(a, r, o, ahead, ROWS); break;
     }
 }
 
-/* Few rows take four tiles at once, so that there are sums enough to hide how long each addition takes. */
+static inline __attribute__((always_inline)) void all_few_rows(const ARGS *a, struct sm_part part, size_t rows)
+{
+    for (size_t o = part.col_begin; o < part.col_end; o += LANES) few_rows(a, part.row_begin, o, rows);
+}
+
 static inline __attribute__((always_inline)) void matmul(const ARGS *a, struct sm_part part)
 {
-    const size_t all = part.row_end - part.row_begin;
-    size_t first = part.col_begin;
-    if (all <= 2)
-        for (; first + 4 * LANES <= part.col_end; first += 4 * LANES) {
-            if (all == 1)
-                tiles_rows(a, part.row_begin, first, 4, 1);
-            else
-                tiles_rows(a, part.row_begin, first, 4, 2);
-        }
+    switch (part.row_end - part.row_begin) {
+    case 1: all_few_rows(a, part, 1); return;
+    case 2: all_few_rows(a, part, 2); return;
+    case 3: all_few_rows(a, part, 3); return;
+    case 4: all_few_rows(a, part, 4); return;
+    default: break;
+    }
     const struct sm_walk walk = sm_walk(part, ROWS, 2 * LANES, 2 * sm_channel_tile_bytes(a->in, BITS));
-    for (size_t begin = first, end; begin < part.col_end; begin = end) {
+    for (size_t begin = part.col_begin, end; begin < part.col_end; begin = end) {
         end = sm_walk_columns_end(&walk, begin);
         for (size_t i = 0; i < walk.row_blocks; i++) {
             const size_t r = sm_walk_row(&walk, i), rows = sm_walk_row(&walk, i + 1) - r;
-            for (size_t o = begin; o < end; o += 2 * LANES) tiles_any_rows(a, r, o, rows);
+            /* the next pair, the first time that the chunk is read */
+            const size_t ahead = i ? 0 : 2 * sm_channel_tile_bytes(a->in, BITS);
+            for (size_t o = begin; o < end; o += 2 * LANES) pair_any_rows(a, r, o, ahead, rows);
         }
     }
 }
