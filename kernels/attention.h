@@ -28,14 +28,17 @@
  *
  * A part is query rows x query heads. The caller promises: rows, heads, kv_heads, now >= 1; heads a multiple
  * of kv_heads; head_dim a multiple of 8, at most SM_ATTENTION_MAX_HEAD_DIM; all numbers finite, those of unused
- * slots too; softcap >= 0; scales of i16 in 2^-100..2^100. Nothing is aligned beyond its element, though keys16 is
- * fastest where k.data and head_stride are aligned to 64 bytes. Data may be NULL where past is 0.
+ * slots too; softcap >= 0; scales of i8 >= 0, those of i16 in 2^-100..2^100. Nothing is aligned beyond its element,
+ * though keys16 is fastest where k.data and head_stride are aligned to 64 bytes. Data may be NULL where past is 0.
  *
  * How far a variant may be off (u = 2^-24, n = head_dim, K columns, z exact logits, w = exp(z - max z), o exact out):
  * a float logit is off by at most s[j] = sm_attention_dot_slack + sm_attention_logit_slack, so a weight is off by a
  * factor within exp(+-s[j]), and since sum(w (v - o)) = 0 the exact softmax of those logits is off by at most
  *     sum over j of w[j] (exp(s[j]) - 1) |v[j] - o| / sum over j of w[j] exp(-s[j]).
- * The rounding of the two sums over K columns adds sm_attention_sum_slack. */
+ * The rounding of the two sums over K columns adds sm_attention_sum_slack. For i8 a variant may also round weights
+ * before values are weighed, which adds, with x[j] = w[j] exp(s[j]) scale of value j, and x of its group of
+ * SM_ATTENTION_GROUP columns at most most[j],
+ *     sum over j of sm_attention_weight_slack(x[j], most[j]) |data of value j| / sum over j of w[j] exp(-s[j]). */
 #ifndef SM_ATTENTION_H
 #define SM_ATTENTION_H
 
@@ -43,6 +46,7 @@
 
 #define SM_ATTENTION_MAX_HEAD_DIM 512
 #define SM_ATTENTION_FORBIDDEN (-64.0f)
+#define SM_ATTENTION_GROUP 64 /* columns of a segment, from past_first before its first, whose weights round alike */
 
 /* Keys or values of one segment. */
 struct sm_kv {
@@ -102,6 +106,14 @@ static inline double sm_attention_logit_slack(size_t columns, double softcap, do
 static inline double sm_attention_sum_slack(size_t columns, double magnitude, double value_most)
 {
     return 0x1p-24 * (1.0625 * (double)columns + 8) * magnitude + (double)columns * 0x1p-124 * value_most + 0x1p-148;
+}
+
+/* A weight times the scale of its value, rounded to 16 bits of a step that fits the largest of its group: off by 2^-16
+ * of that, but by no more than itself; and below 2^-111 by half a step of 2^-126. */
+static inline double sm_attention_weight_slack(double x, double most)
+{
+    const double half_step = 1.01 * 0x1p-16 * most;
+    return (x < half_step ? x : half_step) + 0x1p-127;
 }
 
 #endif

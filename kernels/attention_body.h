@@ -26,7 +26,13 @@
 #include "attention_vnni16.h"
 #else
 #include "attention_vnni.h"
+#include "attention_vnni_values.h"
 #endif
+#endif
+#ifdef VALUES_IN_INTEGERS
+#define SUM_FLOATS VALUES_AT_ONCE
+#else
+#define SUM_FLOATS VEC_WIDTH
 #endif
 
 #define QUERIES_MOST 96    /* of a row block */
@@ -59,7 +65,7 @@ struct block {
 struct rows {
     const struct sm_attention *a;
     size_t row, row_count, head, head_count, queries;
-    size_t stride; /* of q and sum: head_dim rounded up to whole vectors */
+    size_t stride; /* of q and sum: head_dim rounded up to whole SUM_FLOATS */
     float *q, *sum, *z, *mask, *k, *v;
     float k_scale[BLOCK], v_scale[BLOCK];
     float most[QUERIES_MOST];  /* running maximum */
@@ -71,6 +77,9 @@ struct rows {
     int8_t *planes; /* attention_vnni.h, attention_vnni16.h: the queries in 16 bits */
     int32_t plane_begin[QUERIES_MOST][2];
     float plane_step[QUERIES_MOST];
+#endif
+#ifdef VALUES_IN_INTEGERS
+    float weight_step[QUERIES_MOST]; /* attention_vnni_values.h: weights in 16 bits, in the place of their logits */
 #endif
 };
 
@@ -154,7 +163,7 @@ static void begin_rows(struct rows *s)
         float *to = s->q + m * s->stride;
         vec square = vec_zero();
         for (size_t d = 0; d < s->stride; d += VEC_WIDTH) {
-            const size_t left = a->head_dim - d;
+            const size_t left = a->head_dim - smaller(d, a->head_dim);
             const vec x = vec_mul(scale, left >= VEC_WIDTH ? vec_load(from + d) : vec_load_part(from + d, left));
             vec_store(to + d, x);
             square = vec_fma(x, x, square);
@@ -280,6 +289,9 @@ INLINE void weigh_vecs(struct rows *s, const size_t vecs, const int capped)
         }
         vec_store(s->weight[m], weight);
     }
+#ifdef VALUES_IN_INTEGERS
+    for (size_t m = 0; m < s->queries; m++) s->weight_step[m] = vnni_weights(s->z + m * BLOCK, vecs);
+#endif
 }
 
 /* Whole blocks, all but two, have a count that the compiler knows. */
@@ -306,6 +318,17 @@ static int is_weightless(const struct rows *s, size_t vecs)
     return 1;
 }
 
+#ifdef VALUES_IN_INTEGERS
+
+static void add_values(struct rows *s, const struct block *block)
+{
+    uint8_t *const values = (uint8_t *)s->v;
+    vnni_values(values, block->v, block->first, block->count, s->a->head_dim);
+    vnni_add_values(s->sum, s->stride, (const uint8_t *)s->z, s->weight_step, s->queries, values, block->count);
+}
+
+#else
+
 static void add_values(struct rows *s, const struct block *block)
 {
     const size_t head_dim = s->a->head_dim, count = block->count - block->first;
@@ -317,6 +340,8 @@ static void add_values(struct rows *s, const struct block *block)
         outer(FLOATS, z, BLOCK, s->queries, s->v, s->stride, count, s->stride, s->sum, s->stride, 0);
     }
 }
+
+#endif
 
 static void attend_block(struct rows *s, const struct block *block, int may_skip_values)
 {
@@ -360,7 +385,10 @@ static void finish_rows(struct rows *s)
     const vec scale = vec_set(SM_ATTENTION_KV == 15 ? *a->v_now.scale : 1);
     for (size_t m = 0; m < s->queries; m++) {
         float *to = a->out + (s->row + m / s->head_count) * a->out_stride + (s->head + m % s->head_count) * a->head_dim;
-        const float *sum = s->sum + m * s->stride;
+        float *sum = s->sum + m * s->stride;
+#ifdef VALUES_IN_INTEGERS
+        vnni_in_order(sum, s->stride);
+#endif
         const float weight = vec_sum(vec_load(s->weight[m]));
         const vec divisor = vec_set(weight > 0 ? weight : 1); /* no weight: a row that sees nothing, skipped whole */
         size_t d = 0;
@@ -417,7 +445,7 @@ static void attend(const struct sm_attention *a, struct sm_part part)
     struct plan plan;
     if (part.row_begin >= part.row_end || part.col_begin >= part.col_end) return;
     s.a = a;
-    s.stride = (a->head_dim + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
+    s.stride = (a->head_dim + SUM_FLOATS - 1) / SUM_FLOATS * SUM_FLOATS;
     const size_t queries_most = smaller(QUERIES_MOST, QUERY_FLOATS / s.stride);
     const size_t heads_most = smaller(queries_most, a->heads / a->kv_heads);
     s.q = scratch;

@@ -48,7 +48,8 @@ INLINE vec load_half(enum source source, const void *p, size_t at)
 }
 
 /* Elements of `count` slots as floats, rows padded with zeros to `stride`. */
-static void floats_of_slots(float *to, size_t stride, const attention_element *from, size_t count, size_t head_dim)
+static inline void floats_of_slots(float *to, size_t stride, const attention_element *from, size_t count,
+                                   size_t head_dim)
 {
     const size_t whole = head_dim / VEC_WIDTH * VEC_WIDTH;
     for (size_t j = 0; j < count; j++, from += head_dim, to += stride) {

@@ -15,8 +15,10 @@
 
 #include "attention_avx512.h"
 
-#define VNNI_BLOCK 64  /* keys worked on at once */
-#define VNNI_QUERIES 3 /* at once: 3 x 2 planes x 4 sums, 4 keys and 2 broadcasts fill 30 of 32 registers */
+#define VNNI_BLOCK 64 /* keys worked on at once */
+#define VNNI_QUERIES                                                                                                   \
+    2 /* at once: 2 x 2 planes x 4 sums, 4 keys and 2 broadcasts; of 3, gcc 12 keeps some in memory                    \
+       */
 
 /* head_dim rounded up to whole registers of bytes. */
 static inline size_t vnni_stride(size_t head_dim)
@@ -77,8 +79,17 @@ static inline void vnni_keys(uint8_t *to, const int8_t *keys, size_t count, size
 }
 
 /* Constant numbers of turns, so that gcc 12 and clang 14 both unroll them wholly and keep the sums in registers. */
-#define VNNI_EACH_QUERY(i) _Pragma("GCC unroll 3") for (size_t i = 0; i < VNNI_QUERIES; i++) if (i < queries)
+#define VNNI_EACH_QUERY(i) _Pragma("GCC unroll 2") for (size_t i = 0; i < VNNI_QUERIES; i++) if (i < queries)
 #define VNNI_EACH_VEC(v) _Pragma("GCC unroll 4") for (size_t v = 0; v < 4; v++)
+
+/* Four bytes for each lane. Each four are loaded for themselves: gcc 12 takes two neighbours through a scalar register.
+ */
+static inline __m512i vnni_four(const void *p)
+{
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return _mm512_set1_epi32(four);
+}
 
 /* z[query][key] of `queries` <= VNNI_QUERIES. */
 static inline __attribute__((always_inline)) void vnni_tile(const size_t queries, float *z, const int8_t *planes,
@@ -98,9 +109,7 @@ static inline __attribute__((always_inline)) void vnni_tile(const size_t queries
         VNNI_EACH_VEC(v) key[v] = _mm512_loadu_si512(keys + v * 64);
         VNNI_EACH_QUERY(i)
         {
-            int32_t four[2];
-            memcpy(four, planes + i * stride + 2 * d, sizeof four);
-            const __m512i h = _mm512_set1_epi32(four[0]), l = _mm512_set1_epi32(four[1]);
+            const __m512i h = vnni_four(planes + i * stride + 2 * d), l = vnni_four(planes + i * stride + 2 * d + 4);
             VNNI_EACH_VEC(v)
             {
                 high[i][v] = _mm512_dpbusd_epi32(high[i][v], key[v], h);
@@ -122,8 +131,6 @@ static inline void vnni_dots(float *z, const int8_t *planes, const int32_t (*beg
 {
     const size_t stride = 2 * vnni_stride(head_dim);
     size_t i = 0;
-    for (; i + 3 <= queries && i + 4 != queries; i += 3)
-        vnni_tile(3, z + i * VNNI_BLOCK, planes + i * stride, begin + i, step + i, keys, head_dim);
     for (; i + 2 <= queries; i += 2)
         vnni_tile(2, z + i * VNNI_BLOCK, planes + i * stride, begin + i, step + i, keys, head_dim);
     if (i < queries) vnni_tile(1, z + i * VNNI_BLOCK, planes + i * stride, begin + i, step + i, keys, head_dim);

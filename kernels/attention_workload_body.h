@@ -280,8 +280,10 @@ static const void *prepare(void *work, const struct sm_variant *variant)
 struct judge {
     double *key, *value;            /* [columns][head_dim] */
     double *logit, *slack, *weight; /* [columns] */
-    size_t *column;                 /* [columns] */
-    double most;                    /* the largest logit */
+    double *rounding;  /* [columns] how far a rounded weight may be off, where the type has a scale a slot */
+    size_t *column;    /* [columns] */
+    double most;       /* the largest logit */
+    size_t past_first; /* of the layout that ran */
 };
 
 static void judge_logits(const struct work *k, struct judge *judge, size_t r, size_t h)
@@ -310,6 +312,28 @@ static void judge_logits(const struct work *k, struct judge *judge, size_t r, si
     }
 }
 
+/* Of columns that weigh anything, what rounding their weights may add to each, for a value of 1. */
+static void judge_rounding(const struct sm_attention *a, struct judge *judge, size_t g, size_t heavy)
+{
+    for (size_t i = 0, end; i < heavy; i = end) {
+        const int is_past = judge->column[i] < a->past;
+        const size_t begin = is_past ? 0 : a->past, lead = is_past ? judge->past_first : 0;
+        const size_t group = (judge->column[i] - begin + lead) / SM_ATTENTION_GROUP;
+        const struct sm_kv *v = is_past ? &a->v_past : &a->v_now;
+        double most = 0;
+        for (end = i; end < heavy; end++) {
+            const size_t j = judge->column[end];
+            if (is_past != (j < a->past) || (j - begin + lead) / SM_ATTENTION_GROUP != group) break;
+            judge->rounding[end] = SM_ATTENTION_KV == 8 ? (double)v->scale[g * v->scale_stride + j - begin] : 0;
+            most = fmax(most, (judge->weight[end] + judge->slack[end]) * judge->rounding[end]);
+        }
+        for (size_t n = i; n < end; n++) {
+            const double scale = judge->rounding[n], x = (judge->weight[n] + judge->slack[n]) * scale;
+            judge->rounding[n] = scale > 0 ? sm_attention_weight_slack(x, most) / scale : 0;
+        }
+    }
+}
+
 /* One head of one row against the formula, in units of the bound that attention.h derives. */
 static double judge_head(const struct work *k, struct judge *judge, size_t r, size_t h)
 {
@@ -329,6 +353,7 @@ static double judge_head(const struct work *k, struct judge *judge, size_t r, si
         judge->slack[heavy] = weight * expm1(slack);
         judge->column[heavy++] = j;
     }
+    judge_rounding(a, judge, h / (a->heads / a->kv_heads), heavy);
     double worst = 0;
     for (size_t d = 0; d < a->head_dim; d++) {
         double exact = 0, magnitude = 0, value_most = 0, moved = 0;
@@ -338,7 +363,7 @@ static double judge_head(const struct work *k, struct judge *judge, size_t r, si
             const double v = judge->value[judge->column[i] * a->head_dim + d];
             magnitude += judge->weight[i] * fabs(v);
             value_most = v > value_most ? v : -v > value_most ? -v : value_most;
-            moved += judge->slack[i] * fabs(v - exact);
+            moved += judge->slack[i] * fabs(v - exact) + judge->rounding[i] * fabs(v);
         }
         const double got = (double)a->out[r * a->out_stride + h * a->head_dim + d], off = fabs(got - exact);
         if ((float)exact == (float)got) continue;
@@ -400,11 +425,10 @@ static double ops(const struct sm_shape *s)
 
 static double error(void *work, const struct sm_variant *variant)
 {
-    (void)variant;
     struct work *k = work;
     const struct sm_attention *a = &k->args;
     const size_t columns = a->past + a->now;
-    double *scratch = malloc((2 * columns * a->head_dim + 3 * columns) * sizeof *scratch);
+    double *scratch = malloc((2 * columns * a->head_dim + 4 * columns) * sizeof *scratch);
     size_t *column = malloc(columns * sizeof *column);
     if (!scratch || !column) {
         free(scratch);
@@ -414,9 +438,11 @@ static double error(void *work, const struct sm_variant *variant)
     struct judge judge = {.key = scratch,
                           .value = scratch + columns * a->head_dim,
                           .logit = scratch + 2 * columns * a->head_dim,
-                          .column = column};
+                          .column = column,
+                          .past_first = strcmp(variant->layout->name, "keys16") ? 0 : k->in_blocks.past_first};
     judge.slack = judge.logit + columns;
     judge.weight = judge.slack + columns;
+    judge.rounding = judge.weight + columns;
     const int full = 2.0 * (double)(a->rows * a->heads) * (double)(columns * a->head_dim) <= FULL_CHECK_OPS;
     struct sm_random random = {k->seed ^ 0x5eed};
     double worst = 0;

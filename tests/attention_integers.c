@@ -1,5 +1,6 @@
 /* Attention over int8 and int16 keys at the ends of their range: every key element the largest or the smallest there
- * is, every query element the largest too, at the widest head. Sums that are kept in integers must not leave them. */
+ * is, every query element the largest too, at the widest head. Sums that are kept in integers must not leave them. And
+ * blocks of int8 values of one sign under the largest of weights, whose sums are the largest there are. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,6 +16,7 @@
 #include "registry.h"
 
 #define COLUMNS 3
+#define MANY 130
 
 static int8_t keys8[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM], values8[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM];
 static int16_t keys16[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM], values16[COLUMNS * SM_ATTENTION_MAX_HEAD_DIM];
@@ -91,8 +93,55 @@ static void test_ends(void **state)
     }
 }
 
+/* Every weight is 1; times a scale just below 2 each is the largest that 16 bits of a step hold, or would be next. */
+static void check_values(const struct sm_variant *variant, size_t columns, size_t head_dim, int8_t value, float scale)
+{
+    static int8_t keys[MANY * SM_ATTENTION_MAX_HEAD_DIM], values[MANY * SM_ATTENTION_MAX_HEAD_DIM];
+    static const float mask[MANY];
+    float scales[MANY], q[SM_ATTENTION_MAX_HEAD_DIM] = {0}, out[SM_ATTENTION_MAX_HEAD_DIM];
+    for (size_t j = 0; j < columns; j++) scales[j] = scale;
+    memset(values, value, columns * head_dim);
+    const struct sm_attention a = {.out = out,
+                                   .out_stride = head_dim,
+                                   .q = q,
+                                   .q_stride = head_dim,
+                                   .k_now = {keys, scales, MANY * head_dim, MANY},
+                                   .v_now = {values, scales, MANY * head_dim, MANY},
+                                   .mask = mask,
+                                   .mask_stride = MANY,
+                                   .rows = 1,
+                                   .heads = 1,
+                                   .kv_heads = 1,
+                                   .head_dim = head_dim,
+                                   .now = columns,
+                                   .scale = 1};
+    memset(out, 0xff, sizeof out);
+    variant->fn(&a, sm_part_whole(1, 1));
+    const float right = (float)value * scale;
+    for (size_t d = 0; d < head_dim; d++)
+        if (!(fabsf(out[d] - right) <= 0x1p-15f * fabsf(right)))
+            fail_msg("%s, %zu columns of head_dim %zu: %.9g for %.9g", variant->name, columns, head_dim, (double)out[d],
+                     (double)right);
+}
+
+static void test_values(void **state)
+{
+    static const size_t head_dims[] = {8, 64, 72, 512}, columns[] = {1, 15, 17, 64, MANY};
+    static const float scales[] = {0x1.fffffep0f, 0x1.fffep0f, 1, 0x1p-80f, 0x1.fffffep-126f};
+    const struct sm_family *f = sm_family_named("attention_i8");
+    (void)state;
+    for (size_t v = 0; v < f->variant_count; v++) {
+        if (f->variants[v].needs & ~sm_cpu_features()) continue;
+        for (size_t d = 0; d < sizeof head_dims / sizeof *head_dims; d++)
+            for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+                for (size_t s = 0; s < sizeof scales / sizeof *scales; s++)
+                    for (int sign = -1; sign <= 1; sign += 2)
+                        check_values(&f->variants[v], columns[c], head_dims[d], (int8_t)(127 * sign), scales[s]);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ends)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ends), cmocka_unit_test(test_values)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

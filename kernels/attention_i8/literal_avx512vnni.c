@@ -1,4 +1,4 @@
-/* Vectors of sixteen floats, keys in integers; every column computed, hidden or not. */
+/* Vectors of sixteen floats, keys and values in integers; every column computed, hidden or not. */
 #define SM_ATTENTION_KV 8
 #define SM_ATTENTION_SKIP 0
 #define SM_ATTENTION_VNNI

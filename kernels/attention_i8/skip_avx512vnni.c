@@ -1,5 +1,5 @@
-/* Vectors of sixteen floats, keys in integers; what the mask hides is left out where that is proven to change nothing.
- */
+/* Vectors of sixteen floats, keys and values in integers; what the mask hides is left out where that is proven to
+ * change nothing. */
 #define SM_ATTENTION_KV 8
 #define SM_ATTENTION_SKIP 1
 #define SM_ATTENTION_VNNI
