@@ -126,9 +126,12 @@ static int parse(struct planner_turns *t, const char *text, char *why, size_t wh
         const char *begin = at;
         snprintf(reason, sizeof reason, "not IN+OUT@PAST:COUNT, such as 100+50:7 or 30+80@400:12");
         if (parse_item(&at, &turn) || (*at && !strchr(apart, *at)) || add(t, turn, true, reason, sizeof reason)) {
+            char item[61];
             const size_t bytes = strcspn(begin, apart);
-            snprintf(why, why_bytes, "the histogram's '%.*s' is refused: %s", (int)(bytes < 60 ? bytes : 60), begin,
-                     reason);
+            snprintf(item, sizeof item, "%.*s", (int)(bytes < 60 ? bytes : 60), begin);
+            for (char *c = item; *c; c++) /* it may be any file, and the sentence goes to a terminal */
+                if ((unsigned char)*c < 0x20 || (unsigned char)*c > 0x7e) *c = '?';
+            snprintf(why, why_bytes, "the histogram's '%s' is refused: %s", item, reason);
             return -1;
         }
         at += strspn(at, apart);
