@@ -24,6 +24,7 @@ struct search {
     double later_sum;
     struct planner_sample *samples;
     double value[LEVELS]; /* of result->best, in sums over all turns for means */
+    double sum[LEVELS];   /* of its turns until their first token */
     struct sm_planner_result *result;
 };
 
@@ -32,18 +33,12 @@ static bool by_mean(const struct search *s)
     return s->problem->objective != SM_PLANNER_P95;
 }
 
-/* The weight of those of `count` turns that cost `limit` or more. */
-static double weight_over_later(const struct search *s, double limit)
+/* The weight of the turns that cost `limit` or more, the first ones as in `least`. */
+static double weight_over(const struct search *s, const double *least, double limit)
 {
     double over = 0;
     for (size_t i = 0; i < s->table.later_count; i++)
         if (s->later[i] >= limit) over += s->table.later[i].weight;
-    return over;
-}
-
-static double weight_over_first(const struct search *s, const double *least, double limit)
-{
-    double over = 0;
     for (size_t i = 0; i < s->table.first_count; i++)
         if (least[i] >= limit) over += s->table.first[i].weight;
     return over;
@@ -56,14 +51,15 @@ static double sum_first(const struct search *s, const double *least)
     return sum;
 }
 
-/* Whether first turns of these costs, with the later ones, are better than the best set of `plans` plans. */
+/* Whether first turns of these costs, with the later ones, may be better than the best set of `plans` plans: so they
+ * are by their mean; by their p95, keep looks at the value itself. Costs that are nowhere more may where these may. */
 static bool better(const struct search *s, const double *least, size_t plans)
 {
-    const double best = s->value[plans];
+    const double best = s->value[plans], most = 0.05 * s->table.weight * (1 + 1e-9);
     if (by_mean(s)) return s->later_sum + sum_first(s, least) < best;
-    if (isinf(best)) return true;
-    /* 95 % stay below it, or so it seems: keep looks at the value itself */
-    return weight_over_later(s, best) + weight_over_first(s, least, best) <= 0.05 * s->table.weight * (1 + 1e-9);
+    if (isinf(best) || weight_over(s, least, best * (1 - PLANNER_SAME)) <= most) return true;
+    return weight_over(s, least, best * (1 + PLANNER_SAME)) <= most &&
+           s->later_sum + sum_first(s, least) < s->sum[plans];
 }
 
 static double value_of(struct search *s, const double *least)
@@ -78,18 +74,21 @@ static double value_of(struct search *s, const double *least)
     return planner_p95(s->samples, count, t->weight);
 }
 
-/* What was found is the best for more plans too, where that is worse. */
-static void keep(struct search *s, size_t prefill_count, double value)
+/* What was found, with first turns of these costs, is the best for more plans too, where that is worse. */
+static void keep(struct search *s, size_t prefill_count, const double *least)
 {
     const struct sm_planner_problem *p = s->problem;
+    const double value = value_of(s, least), sum = s->later_sum + sum_first(s, least);
     struct sm_planner_set set = {.prefill_count = prefill_count, .append_count = s->append_count};
     for (size_t i = 0; i < prefill_count; i++) set.prefill[i] = p->prefill[s->prefill[i]];
     for (size_t i = 0; i < s->append_count; i++) set.append[i] = p->append[s->append[i]];
-    for (size_t n = prefill_count + s->append_count + 1; n <= p->most_plans; n++)
-        if (value < s->value[n]) {
-            s->value[n] = value;
-            s->result->best[n] = set;
-        }
+    for (size_t n = prefill_count + s->append_count + 1; n <= p->most_plans; n++) {
+        const bool same = !by_mean(s) && fabs(value - s->value[n]) <= PLANNER_SAME * s->value[n];
+        if (same ? sum >= s->sum[n] : value >= s->value[n]) continue;
+        s->value[n] = value;
+        s->sum[n] = sum;
+        s->result->best[n] = set;
+    }
 }
 
 static bool too_large(const struct search *s, double bytes)
@@ -114,7 +113,7 @@ static void walk_prefill(struct search *s, size_t count, size_t next, size_t mos
             const double *before = s->least[count];
             for (size_t k = 0; k < turns; k++) least[k] = with[k] < before[k] ? with[k] : before[k];
         }
-        if (better(s, least, s->append_count + count + 2)) keep(s, count + 1, value_of(s, least));
+        if (better(s, least, s->append_count + count + 2)) keep(s, count + 1, least);
         if (count + 1 < most) walk_prefill(s, count + 1, i + 1, most, with_it);
     }
 }
@@ -272,7 +271,7 @@ int sm_planner_search(const struct sm_planner_problem *problem, struct sm_planne
     }
     s->problem = problem;
     s->result = result;
-    for (size_t n = 0; n < LEVELS; n++) s->value[n] = INFINITY;
+    for (size_t n = 0; n < LEVELS; n++) s->value[n] = s->sum[n] = INFINITY;
     if (!planner_table_create(&s->table, problem, false, why, why_bytes)) {
         if (allocate(s)) {
             snprintf(why, why_bytes, "there is no memory to search for %zu turns", problem->turn_count);

@@ -56,8 +56,9 @@ struct sm_planner_turn {
     double weight; /* how many */
 };
 
-/* All of the time until a turn's first token (mean and p95: the least value that 95 % of the turns do not exceed), or
- * its mean with the tokens generated after it. With one max_seq the first and the last have the same best set. */
+/* All of the time until a turn's first token (mean and p95: the least value that 95 % of the turns do not exceed; of
+ * sets with the same p95 the one of the least mean), or its mean with the tokens generated after it. With one max_seq
+ * the first and the last have the same best set. */
 enum sm_planner_objective { SM_PLANNER_MEAN, SM_PLANNER_P95, SM_PLANNER_TTFT };
 
 struct sm_planner_problem {
@@ -108,6 +109,11 @@ int sm_planner_price(const struct sm_planner_problem *problem, const struct sm_p
 
 /* The value that a search makes least. */
 double sm_planner_value(const struct sm_planner_price *price, enum sm_planner_objective objective);
+
+/* Whether a price is better than another: its value is less; p95: or the same, as far as rounding can tell, and the
+ * mean until the first token is less. */
+bool sm_planner_better(const struct sm_planner_price *price, const struct sm_planner_price *than,
+                       enum sm_planner_objective objective);
 
 /* The calls that take in a turn: phases, rows, counts, pasts, and as ns what each is priced at; of a first turn a
  * prefill comes first. Returns how many there are, at most `tokens`, of which `most` are written; 0: no memory. */

@@ -10,6 +10,14 @@ double sm_planner_value(const struct sm_planner_price *price, enum sm_planner_ob
     return objective == SM_PLANNER_MEAN ? price->mean : objective == SM_PLANNER_P95 ? price->p95 : price->ttft;
 }
 
+bool sm_planner_better(const struct sm_planner_price *price, const struct sm_planner_price *than,
+                       enum sm_planner_objective objective)
+{
+    const double own = sm_planner_value(price, objective), other = sm_planner_value(than, objective);
+    if (objective == SM_PLANNER_P95 && fabs(own - other) <= PLANNER_SAME * other) return price->ttft < than->ttft;
+    return own < other;
+}
+
 /* The problem, with the set's sizes and no others. */
 static struct sm_planner_problem only(const struct sm_planner_problem *problem, const struct sm_planner_set *set)
 {

@@ -136,7 +136,7 @@ static int search_one(struct planner_study *s, size_t i, char *why, size_t why_b
     if (!best->prefill_count) return 0;
     if (sm_planner_price(&p, best, SM_PLANNER_BEST, &price, why, why_bytes)) return -1;
     s->value[i] = sm_planner_value(&price, s->objective);
-    if (s->planned.name && s->value[i] >= sm_planner_value(&s->planned.price, s->objective)) return 0;
+    if (s->planned.name && !sm_planner_better(&price, &s->planned.price, s->objective)) return 0;
     s->problem = p;
     s->result = result;
     s->cache_bytes = cache;

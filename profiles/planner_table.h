@@ -68,4 +68,7 @@ struct planner_sample {
 };
 double planner_p95(struct planner_sample *samples, size_t count, double weight);
 
+/* Of p95s: they are the same where they differ by no more than this share. */
+#define PLANNER_SAME 1e-9
+
 #endif
