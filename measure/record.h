@@ -52,7 +52,8 @@
  *                     [..],"append":[..],"mean_ns","ttft_ns","p95_ns","arena_bytes","tokens","rows"}; and of one
  * session by one set {"role":"replay","set","calls","file","session","prefill","append","turns":[{"past","in",
  *                     "out","calls":[{"phase","rows","tokens","ns","predicted_ns"}],"ttft_ns","predicted_ttft_ns",
- *                     "decode_ns","predicted_decode_ns"}]}; samples are the times to first token
+ *                     "decode_ns","predicted_decode_ns"}]}; samples are the times to first token; "reference_ns" and
+ *                     "reference_table_ns": of calls of the cost table made after it, and what the table says of them
  *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   cost              of a model's static shape: {"role":"fit"|"held-out"|"steps"|"table","attention":"literal"|"skip",

@@ -99,17 +99,20 @@ int planner_replay_create(struct planner_replay *r, const struct planner_study *
         snprintf(why, why_bytes, "there is no memory for %zu tokens", study->problem.max_seq);
         return -1;
     }
+    const struct sm_run_hooks hooks = {.begin = keep_place, .state = r};
     if (sm_pin_plan(&r->pin, (int)study->series->threads, why, why_bytes)) r->pin.count = 0;
     for (size_t i = 0; i < r->sets; i++) {
         const struct sm_session_options o = options_of(r, r->set[i]);
         if (sm_session_create(&r->session[i], weights, &o, why, why_bytes) || warm_up(r, i, why, why_bytes)) return -1;
     }
-    return 0;
+    planner_reference_choose(&r->reference, study);
+    return planner_reference_open(&r->reference, study, weights, &hooks, r->tokens, why, why_bytes);
 }
 
 void planner_replay_destroy(struct planner_replay *r)
 {
     for (size_t i = 0; i < r->sets; i++) sm_session_destroy(r->session[i]);
+    planner_reference_close(&r->reference);
     free(r->tokens);
     free(r->logits);
     free(r->ended);
@@ -134,9 +137,12 @@ double planner_replay_estimate(const struct planner_study *study, size_t session
     const size_t sets = choose_sets(study, set), begin = t->session[session], end = t->session[session + 1];
     const double decode = planner_study_ns(study->series, SM_PHASE_DECODE, 1, 1, study->problem.max_seq, 0);
     double tokens = 0, ns = 0;
+    struct planner_reference reference;
+    planner_reference_choose(&reference, study);
     for (size_t i = begin; i < end; i++) tokens += (double)t->turn[i].in;
     for (size_t i = 0; i < sets; i++)
-        ns += tokens * set[i]->price.ttft * t->weight / t->in + (double)(end - begin) * PLANNER_REPLAY_DECODES * decode;
+        ns += tokens * set[i]->price.ttft * t->weight / t->in +
+              (double)(end - begin) * PLANNER_REPLAY_DECODES * decode + planner_reference_ns(&reference);
     return 1e-9 * ns;
 }
 
@@ -214,7 +220,7 @@ static json_t *turns_json(const struct turn_run *runs, size_t count)
 }
 
 static struct sm_record *record_of(const struct planner_replay *r, size_t set, size_t session,
-                                   const struct turn_run *runs, size_t count, const char *case_id)
+                                   const struct turn_run *runs, size_t count, double reference_ns, const char *case_id)
 {
     const struct planner_choice *c = r->set[set];
     char id[1024];
@@ -229,11 +235,13 @@ static struct sm_record *record_of(const struct planner_replay *r, size_t set, s
         sm_record_set_string(record, "unit", "ns");
         sm_record_set_numbers(record, "samples", samples, count);
         sm_record_set_json(record, "plan",
-                           json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "role", "replay", "set", c->name,
-                                     "calls", c->rule == SM_PLANNER_BEST ? "best" : "smallest", "file", r->facts->turns,
-                                     "session", (json_int_t)session + 1, "prefill",
+                           json_pack("{s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o}", "role", "replay", "set",
+                                     c->name, "calls", c->rule == SM_PLANNER_BEST ? "best" : "smallest", "file",
+                                     r->facts->turns, "session", (json_int_t)session + 1, "prefill",
                                      sizes_json(c->set.prefill, c->set.prefill_count), "append",
-                                     sizes_json(c->set.append, c->set.append_count), "turns", turns_json(runs, count)));
+                                     sizes_json(c->set.append, c->set.append_count), "turns", turns_json(runs, count),
+                                     "reference_ns", sm_record_number(reference_ns), "reference_table_ns",
+                                     sm_record_number(planner_reference_ns(&r->reference))));
     }
     free(samples);
     return record;
@@ -266,9 +274,11 @@ static int run_set(struct planner_replay *r, size_t set, size_t session, bool fi
         }
         if (outcome != -1 && outcome != 1 && decode_some(r, r->session[set], &runs[i], why, why_bytes)) outcome = -1;
     }
+    double reference_ns = NAN;
+    if ((!outcome || outcome == 2) && planner_reference_run(&r->reference, &reference_ns, why, why_bytes)) outcome = -1;
     if (!outcome || outcome == 2) {
         sm_witnesses_end(witnesses);
-        *record = record_of(r, set, session, runs, count, case_id);
+        *record = record_of(r, set, session, runs, count, reference_ns, case_id);
         if (*record) sm_record_set_json(*record, "witnesses", sm_witnesses_json(witnesses));
         if (*record && outcome == 2) sm_record_fail(*record, "error", "its last logits are not those of the first set");
     }

@@ -2,8 +2,10 @@
  *
  * A turn is taken in by the calls that were planned, each timed, then a few tokens are decoded; the rest of those it
  * generates go in untimed, since every set decodes alike. Threads keep their places, as where costs were measured, and
- * a session's cache is emptied before its first turn is timed. All sets take the same session before the next one
- * begins, so that a change of the machine meets all of them, and their last logits are compared. */
+ * a session's cache is emptied before its first turn is timed. After each session calls of the cost table are made
+ * again (planner_reference.h), to tell a wrong prediction from another machine than it was. All sets take the same
+ * session before the next one begins, so that a change of the machine meets all of them, and their last logits are
+ * compared. */
 #ifndef SM_PLANNER_REPLAY_H
 #define SM_PLANNER_REPLAY_H
 
@@ -11,6 +13,7 @@
 
 #include "cases.h"
 #include "machine.h"
+#include "planner_reference.h"
 #include "planner_show.h"
 #include "weights.h"
 
@@ -24,6 +27,7 @@ struct planner_replay {
     const struct planner_choice *set[PLANNER_REPLAY_SETS]; /* the planned one first */
     struct sm_session *session[PLANNER_REPLAY_SETS];
     size_t sets;
+    struct planner_reference reference;
     struct sm_pin pin;
     int32_t *tokens; /* [max_seq] */
     float *logits;   /* [vocab], of the first set's last turn */
@@ -46,8 +50,9 @@ enum sm_case_outcome planner_replay_run(struct planner_replay *replay, size_t se
                                         struct sm_case_results *results, char *why, size_t why_bytes);
 
 /* Of the records of a file, those of replays together: for each set
- * {"name","turns","sessions","ttft_ns","predicted_ttft_ns", "mean_ns","predicted_mean_ns","median_error"}: a new
- * reference. */
+ * {"name","turns","sessions","ttft_ns","predicted_ttft_ns", "mean_ns","predicted_mean_ns","median_error",
+ * "predicted_now_ns","speed"}: predicted_ttft_ns at the machine's speed of that time, and by what share calls of the
+ * cost table took longer or less long then. A new reference. */
 json_t *planner_replay_summary(const json_t *records);
 
 /* The same of their calls, all sets together, by phase and rows: [{"phase","rows","calls","tokens","predicted_ns","ns",
