@@ -43,9 +43,9 @@ const char *sm_cost_attention_name(enum sm_cost_attention attention)
     return attention == SM_COST_SKIP ? "skip" : "literal";
 }
 
-void sm_cost_table_path(const struct sm_source *source, const char *recipe, char *path, size_t bytes)
+void sm_cost_table_path(const char *model, const char *recipe, char *path, size_t bytes)
 {
-    snprintf(path, bytes, "results/costs/%s-%s.jsonl", source->name, recipe);
+    snprintf(path, bytes, "results/costs/%s-%s.jsonl", model, recipe);
 }
 
 static bool is_cost(const json_t *record)

@@ -67,7 +67,7 @@ struct sm_cost_series {
 struct sm_cost_table;
 
 /* Where slotmark costs puts the table of a model, and others look for it: results/costs/<model>-<recipe>.jsonl. */
-void sm_cost_table_path(const struct sm_source *source, const char *recipe, char *path, size_t bytes);
+void sm_cost_table_path(const char *model, const char *recipe, char *path, size_t bytes);
 
 /* 0; -1 and a sentence: the file cannot be read, has a line that is no record, a cost record with sizes or times that
  * cannot be, or none that a curve can go by. */

@@ -96,7 +96,7 @@ static int set_path(struct run *r, char *why, size_t why_bytes)
     if (o->resume)
         snprintf(r->path, sizeof r->path, "%s", o->resume);
     else if (!o->out)
-        sm_cost_table_path(&r->source, r->options.recipe, r->path, sizeof r->path);
+        sm_cost_table_path(r->source.name, r->options.recipe, r->path, sizeof r->path);
     else if (length > 6 && !strcmp(o->out + length - 6, ".jsonl"))
         snprintf(r->path, sizeof r->path, "%s", o->out);
     else
@@ -166,8 +166,13 @@ static json_t *values_of(json_t *object)
 static int print_findings(const struct run *r, char *why, size_t why_bytes)
 {
     struct newest newest = {json_object(), json_object()};
-    const int failed = sm_records_read(r->path, collect, &newest, NULL, why, why_bytes);
+    int failed = sm_records_read(r->path, collect, &newest, NULL, why, why_bytes);
     json_t *tables = values_of(newest.tables), *steps = values_of(newest.steps);
+    if (!failed && !json_array_size(tables)) {
+        snprintf(why, why_bytes, "'%.400s' was not finished: slotmark costs MODEL --resume %.400s goes on with it",
+                 r->path, r->path);
+        failed = -1;
+    }
     if (!failed) costs_print_findings(tables, steps, stdout);
     json_decref(tables);
     json_decref(steps);
@@ -176,20 +181,42 @@ static int print_findings(const struct run *r, char *why, size_t why_bytes)
     return failed;
 }
 
+static int print(const struct run *r, const struct sm_cost_table *table, char *why, size_t why_bytes)
+{
+    if (sm_cost_table_left_out(table) && !r->options.quiet)
+        fprintf(stderr, "%zu records of another machine or build were left out\n", sm_cost_table_left_out(table));
+    if (r->options.format == COSTS_MD) return print_findings(r, why, why_bytes);
+    costs_print_points(table, (enum costs_format)r->options.format, stdout);
+    return 0;
+}
+
 static int conclude(struct run *r, char *why, size_t why_bytes)
 {
     struct sm_cost_table *table = NULL;
     if (sm_cost_table_load(&table, r->path, why, why_bytes)) return -1;
-    if (sm_cost_table_left_out(table) && !r->options.quiet)
-        fprintf(stderr, "%zu records of another machine or build were left out\n", sm_cost_table_left_out(table));
-    int failed = add_findings(r, table, why, why_bytes);
-    if (!failed && r->options.format == COSTS_MD)
-        failed = print_findings(r, why, why_bytes);
-    else if (!failed)
-        costs_print_points(table, (enum costs_format)r->options.format, stdout);
+    const int failed = add_findings(r, table, why, why_bytes) || print(r, table, why, why_bytes) ? -1 : 0;
     sm_cost_table_destroy(table);
     if (!r->options.quiet) fprintf(stderr, "table: %s\n", r->path);
     return failed;
+}
+
+/* What a file holds, or the file where a model's table is. */
+static int show(struct run *r, char *why, size_t why_bytes)
+{
+    struct sm_cost_table *table = NULL;
+    const char *name = r->options.show;
+    const size_t length = strlen(name);
+    char stem[64];
+    if (length > 6 && !strcmp(name + length - 6, ".jsonl")) {
+        snprintf(r->path, sizeof r->path, "%s", name);
+    } else {
+        sm_source_stem(name, stem, sizeof stem);
+        sm_cost_table_path(stem, r->options.recipe, r->path, sizeof r->path);
+    }
+    if (sm_cost_table_load(&table, r->path, why, why_bytes)) return 2;
+    const int failed = print(r, table, why, why_bytes);
+    sm_cost_table_destroy(table);
+    return failed ? 2 : 0;
 }
 
 static int prepare(struct run *r, char *why, size_t why_bytes)
@@ -240,8 +267,9 @@ int costs_main(int argc, char **argv)
     case SM_ARGUMENTS_HELP: code = 0; break;
     case SM_ARGUMENTS_BAD: code = 2; break;
     default:
-        code = sm_source_open(&r->source, model, r->options.synthetic_format, (uint64_t)r->options.token_seed, why,
-                              sizeof why)
+        code = r->options.show ? show(r, why, sizeof why)
+               : sm_source_open(&r->source, model, r->options.synthetic_format, (uint64_t)r->options.token_seed, why,
+                                sizeof why)
                    ? 2
                    : run_costs(r, why, sizeof why);
     }

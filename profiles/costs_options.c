@@ -43,6 +43,11 @@ static int check(struct costs_options *o, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", o->synthetic_name);
         return -1;
     }
+    if (o->show && (o->cases.resume || o->cases.out || o->force || o->cases.dry_run)) {
+        snprintf(why, why_bytes,
+                 "--show measures nothing: --resume, --out, --force and --dry-run cannot stand beside it");
+        return -1;
+    }
     if (o->quiet) o->cases.progress = NULL;
     return sm_choices_recipe(o->recipe, why, why_bytes) < 0 ? -1 : 0;
 }
@@ -88,6 +93,8 @@ enum sm_arguments_result costs_options_parse(struct costs_options *o, int argc, 
         {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
          "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},
         {"force", 0, SM_ARGUMENT_FLAG, &o->force, NULL, NULL, "start the table over where there is one already"},
+        {"show", 0, SM_ARGUMENT_STRING, &o->show, NULL, "TABLE",
+         "print a table again, a file or that of a model, and measure nothing"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &o->quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &o->format, formats, "FORMAT",
          "on stdout: md (default: what it comes to), csv, json, jsonl (every point)"},
@@ -117,5 +124,9 @@ enum sm_arguments_result costs_options_parse(struct costs_options *o, int argc, 
     if (result == SM_ARGUMENTS_HELP) sm_arguments_help(&spec, stdout);
     if (result != SM_ARGUMENTS_OK) return result;
     *model = rest.operand_count ? rest.operands[0] : NULL;
+    if (o->show && *model) {
+        snprintf(why, why_bytes, "--show TABLE takes no model beside it");
+        return SM_ARGUMENTS_BAD;
+    }
     return check(o, why, why_bytes) ? SM_ARGUMENTS_BAD : SM_ARGUMENTS_OK;
 }

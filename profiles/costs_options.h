@@ -12,7 +12,7 @@ struct costs_options {
     struct sm_case_options cases;
     struct sm_list max_seq, buckets, prefill_buckets, valid, threads; /* those not given have standards: costs_grid.h */
     struct sm_strings kv, attention;
-    const char *recipe, *scales;
+    const char *recipe, *scales, *show;
     int64_t rounds, token_seed;
     bool force, quiet;
     int format;

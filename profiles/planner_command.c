@@ -38,7 +38,7 @@ static int find_costs(struct command *c, char *why, size_t why_bytes)
     if (o->costs)
         snprintf(c->costs, sizeof c->costs, "%s", o->costs);
     else
-        sm_cost_table_path(&c->source, o->recipe, c->costs, sizeof c->costs);
+        sm_cost_table_path(c->source.name, o->recipe, c->costs, sizeof c->costs);
     if (access(c->costs, R_OK)) {
         snprintf(why, why_bytes, "there are no costs in '%.200s': measure them with %.400s", c->costs, measure);
         return -1;

@@ -54,10 +54,15 @@ static int open_shape(struct sm_source *source, const char *name, enum sm_format
     return failed;
 }
 
+void sm_source_stem(const char *path, char *stem, size_t bytes)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    const int length = dot && dot > name && strlen(dot) < 6 ? (int)(dot - name) : (int)strlen(name);
+    snprintf(stem, bytes, "%.*s", length, name);
+}
+
 static int open_file(struct sm_source *source, const char *path, char *why, size_t why_bytes)
 {
-    const char *slash = strrchr(path, '/'), *stem = slash ? slash + 1 : path, *dot = strrchr(stem, '.');
-    const int length = dot && dot > stem && strlen(dot) < 6 ? (int)(dot - stem) : (int)strlen(stem);
     const uint64_t begin = sm_clock_ns();
     char weights[4096];
     struct stat facts;
@@ -67,7 +72,7 @@ static int open_file(struct sm_source *source, const char *path, char *why, size
     if (folder)
         snprintf(source->name, sizeof source->name, "%s", source->model->shape.name);
     else
-        snprintf(source->name, sizeof source->name, "%.*s", length, stem);
+        sm_source_stem(path, source->name, sizeof source->name);
     /* The sum of a folder is that of its weights, when they are one file. */
     snprintf(weights, sizeof weights, "%s%s", path, folder ? "/model.safetensors" : "");
     if (!SHA256File(weights, source->sha256)) source->sha256[0] = 0;
