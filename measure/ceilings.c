@@ -154,7 +154,7 @@ static void measure_row(const struct memory_row *row, struct team *team, int rou
     job.own = row->level->own;
     /* other pages in each round: those of one place may crowd into the same sets */
     job.offset = round_down((team->share - job.bytes) / ROUNDS * (size_t)round);
-    job.repetitions = beyond ? 1 : 4;
+    job.repetitions = beyond ? 2 : 4;
     job.passes = beyond ? 1 : passes_for(team, job, want_ns);
     const double moved = (double)job.passes * (double)job.bytes * team->threads;
     const double rate = moved / run_team(team, &job) * 1e9;
@@ -202,10 +202,32 @@ static char *take_memory(struct team *team, size_t share, size_t bytes)
     return memory;
 }
 
-/* The levels from `first` on, in rounds: what disturbs for a while disturbs none of them in all rounds. */
+/* What refreshes measure on: they come beside every cold row, and to touch it first costs more than they do. */
+static struct {
+    char *memory; /* NULL: none yet */
+    size_t bytes;
+    struct team team;
+} area;
+
+static bool take_kept(struct team *team, size_t share, size_t bytes)
+{
+    if (!area.memory || area.bytes != bytes || area.team.threads != team->threads) {
+        if (area.memory) munmap(area.memory, area.bytes);
+        area.team = *team;
+        area.bytes = bytes;
+        area.memory = take_memory(&area.team, share, bytes);
+    }
+    team->memory = area.team.memory;
+    team->share = share;
+    return area.memory != NULL;
+}
+
+/* The levels from `first` on, in rounds: what disturbs for a while disturbs none of them in all rounds. A third of the
+ * rounds is enough to see whether those that others share have changed. */
 static int measure_memory(struct sm_ceilings *out, struct team *team, int first, enum sm_ceilings_effort effort,
                           char *why, size_t why_bytes)
 {
+    const bool again = first > L1;
     struct level levels[LEVELS];
     struct memory_row rows[LEVELS * SM_MEMORY_KINDS];
     size_t share = GRAIN, count = 0;
@@ -222,16 +244,16 @@ static int measure_memory(struct sm_ceilings *out, struct team *team, int first,
         }
     }
     const size_t bytes = share * (size_t)team->threads + HUGE_PAGE;
-    char *memory = take_memory(team, share, bytes);
-    if (!memory) {
+    char *memory = again ? NULL : take_memory(team, share, bytes);
+    if (again ? !take_kept(team, share, bytes) : !memory) {
         snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", bytes / MIB);
         return -1;
     }
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < (again ? ROUNDS / 3 : ROUNDS); round++) {
         const double core_hz = sm_core_hz();
         for (size_t i = 0; i < count; i++) measure_row(&rows[i], team, round, core_hz);
     }
-    munmap(memory, bytes);
+    if (memory) munmap(memory, bytes);
     team->memory = NULL;
     return 0;
 }

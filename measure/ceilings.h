@@ -54,8 +54,8 @@ enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL };
 int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,
                         size_t why_bytes);
 
-/* Measures L3 and DRAM again, quickly: neighbours move them by a third from minute to minute. 0, or -1 and a sentence,
- * and all is as it was. */
+/* Measures L3 and DRAM again, quickly: neighbours move them by a third from minute to minute. Keeps the memory for the
+ * next time. 0, or -1 and a sentence, and all is as it was. */
 int sm_ceilings_refresh(struct sm_ceilings *ceilings, char *why, size_t why_bytes);
 
 /* Keeps the better of the two for each name. */
