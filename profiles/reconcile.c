@@ -11,7 +11,8 @@
 #include "machine.h"
 #include "record.h"
 
-enum { ALONE_CALLS = 5, COLD_CALLS = 4, MODEL_CALLS = 5 };
+/* Calls of the model are made more often where they are over soon. */
+enum { ALONE_CALLS = 5, COLD_CALLS = 4, CALLS = 5, CALLS_MOST = 40, CALLS_NS = 600000000 };
 
 /* Memory larger than the caches. */
 struct area {
@@ -19,12 +20,72 @@ struct area {
     size_t bytes;
 };
 
-/* The times of one call, each if it is the least so far. */
-static void keep_least(struct sm_reconciled *r, const struct sm_step_times *times)
+/* The steps of a plan, each with the least of its times: one that is disturbed in a call is not in another. */
+struct laps {
+    const struct sm_step *steps;
+    size_t count, at; /* at: of the call under way, begun steps */
+    uint64_t since;
+    double *least;
+};
+
+static int laps_create(struct laps *laps, const struct sm_plan *plan)
 {
-    for (int l = 0; l < SM_LABELS; l++)
-        if (times->calls[l]) r->model_ns[l] = fmin(r->model_ns[l], (double)times->ns[l]);
-    r->call_ns = fmin(r->call_ns, (double)times->elapsed_ns);
+    *laps = (struct laps){.steps = sm_plan_steps(plan), .count = sm_plan_step_count(plan)};
+    laps->least = malloc(laps->count * sizeof *laps->least);
+    for (size_t i = 0; laps->least && i < laps->count; i++) laps->least[i] = INFINITY;
+    return laps->least ? 0 : -1;
+}
+
+/* By thread 0, as a step begins and as the last one ends. */
+static void lap(struct laps *laps)
+{
+    const uint64_t now = sm_clock_ns();
+    if (laps->at && laps->at <= laps->count)
+        laps->least[laps->at - 1] = fmin(laps->least[laps->at - 1], (double)(now - laps->since));
+    laps->at++;
+    laps->since = now;
+}
+
+/* Adds to the labels. */
+static void add_laps(const struct laps *laps, double *ns)
+{
+    for (size_t i = 0; i < laps->count; i++) ns[laps->steps[i].label] += laps->least[i];
+}
+
+struct phase {
+    struct laps model, replay;
+};
+
+/* What the session calls back. */
+struct watch {
+    struct phase phase[SM_PHASES];
+    struct laps *now;
+    sm_reconcile_call *call;
+};
+
+static void on_begin(void *state, enum sm_phase phase, size_t thread)
+{
+    struct watch *w = state;
+    if (thread) return;
+    w->now = &w->phase[phase].model;
+    w->now->at = 0;
+}
+
+static void on_end(void *state, enum sm_phase phase, size_t thread)
+{
+    (void)phase;
+    if (!thread) lap(((struct watch *)state)->now);
+}
+
+static void on_step(void *state, const struct sm_step *step, size_t begin, size_t count)
+{
+    (void)step, (void)begin, (void)count;
+    lap(((struct watch *)state)->now);
+}
+
+static void on_call(void *state, const struct sm_step *step, const struct sm_part *part)
+{
+    ((struct watch *)state)->call(step, part);
 }
 
 static void run_shares(const struct sm_step *step, size_t shares, size_t thread, size_t team)
@@ -32,6 +93,25 @@ static void run_shares(const struct sm_step *step, size_t shares, size_t thread,
     for (size_t i = thread; i < shares; i += team) {
         const struct sm_part *part = &step->parts[i];
         if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
+    }
+}
+
+/* The last call once more, without the session: each step finds in the caches what it finds in the model. */
+static void replay(struct laps *laps, size_t threads)
+{
+    laps->at = 0;
+#pragma omp parallel num_threads((int)threads)
+    {
+        const size_t thread = (size_t)omp_get_thread_num(), team = (size_t)omp_get_num_threads();
+        for (size_t i = 0; i < laps->count; i++) {
+            if (laps->steps[i].barrier) {
+#pragma omp barrier
+            }
+            if (thread == 0) lap(laps);
+            run_shares(&laps->steps[i], threads, thread, team);
+        }
+#pragma omp barrier
+        if (thread == 0) lap(laps);
     }
 }
 
@@ -87,7 +167,6 @@ static void time_plan(struct sm_reconciled *r, const struct sm_plan *plan, size_
     }
     for (int l = 0; l < SM_LABELS; l++) {
         const double waits = isfinite(r->barrier_ns) ? (double)calls[l] * r->barrier_ns : 0; /* one after each, alone */
-        if (!calls[l]) r->model_ns[l] = 0;
         r->alone_ns[l] = fmax(r->alone_ns[l] - waits, 0);
         r->cold_ns[l] = fmax(r->cold_ns[l] - waits, 0);
     }
@@ -98,64 +177,94 @@ static struct sm_reconciled nothing_yet(size_t threads)
     struct sm_reconciled r = {.call_ns = INFINITY, .barrier_ns = NAN};
     const struct sm_ceiling *barrier = sm_ceiling_named(sm_ceilings((int)threads), "omp_barrier");
     if (barrier) r.barrier_ns = barrier->value * 1e9;
-    for (int l = 0; l < SM_LABELS; l++) r.model_ns[l] = INFINITY;
     return r;
 }
 
-int sm_reconcile(const struct sm_trial *t, const struct sm_weights *weights, struct sm_run_hooks hooks,
+/* Calls of the model, and each again in a replay right after it, so that both have the machine's same moments. */
+static int time_model(struct sm_session *s, const struct sm_trial *t, struct watch *w, struct sm_reconciled *prefill,
+                      struct sm_reconciled *decode, char *why, size_t why_bytes)
+{
+    const uint64_t begin = sm_clock_ns();
+    for (int call = 0; call < CALLS || (call < CALLS_MOST && sm_clock_ns() - begin < CALLS_NS); call++) {
+        uint64_t since = sm_clock_ns();
+        if (sm_session_prefill(s, t->tokens, t->prompt, t->padding, why, why_bytes)) return -1;
+        prefill->call_ns = fmin(prefill->call_ns, (double)(sm_clock_ns() - since));
+        replay(&w->phase[SM_PHASE_PREFILL].replay, t->threads);
+        for (size_t i = 0; i < t->gen; i++) {
+            since = sm_clock_ns();
+            if (sm_session_decode(s, sm_session_argmax(s), why, why_bytes)) return -1;
+            decode->call_ns = fmin(decode->call_ns, (double)(sm_clock_ns() - since));
+            replay(&w->phase[SM_PHASE_DECODE].replay, t->threads);
+        }
+    }
+    return 0;
+}
+
+/* One phase's steps alone and cold, and what was seen of them in the model. */
+static void take_phase(struct sm_reconciled *r, const struct sm_session *s, struct watch *w, enum sm_phase phase,
+                       size_t threads, const struct area *area)
+{
+    add_laps(&w->phase[phase].model, r->model_ns);
+    add_laps(&w->phase[phase].replay, r->replay_ns);
+    time_plan(r, sm_session_plan(s, phase), threads, area);
+}
+
+int sm_reconcile(const struct sm_trial *t, const struct sm_weights *weights, sm_reconcile_call *call,
                  struct sm_reconciled *prefill, struct sm_reconciled *decode, char *why, size_t why_bytes)
 {
+    struct watch w = {.call = call};
     const struct sm_session_options options = {
-        .max_seq = t->max_seq, .kv = t->kv, .threads = t->threads, .clock_ns = sm_clock_ns, .hooks = hooks};
+        .max_seq = t->max_seq,
+        .kv = t->kv,
+        .threads = t->threads,
+        .hooks = {.begin = on_begin, .end = on_end, .step = on_step, .call = call ? on_call : NULL, .state = &w}};
     struct sm_session *s = NULL;
     if (sm_session_create(&s, weights, &options, why, why_bytes)) return -1;
     *prefill = *decode = nothing_yet(t->threads);
-    const struct sm_session_memory memory = sm_session_memory(s);
-    const size_t needed = memory.weights_bytes + memory.cache_bytes + memory.arena_bytes;
-    prefill->fits = decode->fits = needed <= sm_machine()->l2_bytes;
-    int failed = 0;
-    for (int call = 0; call < MODEL_CALLS && !failed; call++) {
-        sm_session_times_clear(s);
-        failed = sm_session_prefill(s, t->tokens, t->prompt, t->padding, why, why_bytes);
-        if (!failed) keep_least(prefill, sm_session_times(s, SM_PHASE_PREFILL));
-        for (size_t i = 0; i < t->gen && !failed; i++) {
-            sm_session_times_clear(s);
-            failed = sm_session_decode(s, sm_session_argmax(s), why, why_bytes);
-            if (!failed) keep_least(decode, sm_session_times(s, SM_PHASE_DECODE));
-        }
-    }
     const size_t last = sm_machine()->l3_bytes ? sm_machine()->l3_bytes : (size_t)32 << 20;
-    struct area area = {.memory = failed ? NULL : malloc(2 * last), .bytes = 2 * last};
-    if (area.memory) {
+    struct area area = {.memory = malloc(2 * last), .bytes = 2 * last};
+    int failed = area.memory ? 0 : -1;
+    for (int p = 0; p < SM_PHASES && !failed; p++) {
+        const struct sm_plan *plan = sm_session_plan(s, (enum sm_phase)p);
+        if (plan) failed = laps_create(&w.phase[p].model, plan) || laps_create(&w.phase[p].replay, plan) ? -1 : 0;
+    }
+    if (failed) snprintf(why, why_bytes, "there is no memory to time steps with");
+    if (!failed) failed = time_model(s, t, &w, prefill, decode, why, why_bytes);
+    if (!failed) {
         memset(area.memory, 1, area.bytes);
-        time_plan(prefill, sm_session_plan(s, SM_PHASE_PREFILL), t->threads, &area);
-        if (t->gen) time_plan(decode, sm_session_plan(s, SM_PHASE_DECODE), t->threads, &area);
-    } else if (!failed) {
-        snprintf(why, why_bytes, "there is no memory to sweep the caches with");
-        failed = -1;
+        take_phase(prefill, s, &w, SM_PHASE_PREFILL, t->threads, &area);
+        if (t->gen) take_phase(decode, s, &w, SM_PHASE_DECODE, t->threads, &area);
+    }
+    for (int p = 0; p < SM_PHASES; p++) {
+        free(w.phase[p].model.least);
+        free(w.phase[p].replay.least);
     }
     free(area.memory);
     sm_session_destroy(s);
-    return failed ? -1 : 0;
+    return failed;
 }
 
 const char *sm_reconcile_cause(const struct sm_reconciled *r, enum sm_label label, char *text, size_t bytes)
 {
-    const double model = r->model_ns[label], difference = model - r->alone_ns[label];
+    const double model = r->model_ns[label], again = r->replay_ns[label], alone = r->alone_ns[label];
+    const double itself = model - again, place = again - alone, matters = SM_RECONCILE_DIFFERS * model;
     const double waits = isfinite(r->barrier_ns) ? (double)r->barriers[label] * r->barrier_ns : 0;
-    const double far = r->fits ? 0 : fmax(r->cold_ns[label] - r->alone_ns[label], 0);
     *text = 0;
-    if (!(fabs(difference) > SM_RECONCILE_DIFFERS * model) || model < SM_RECONCILE_MATTERS * r->call_ns) return text;
-    if (difference < 0)
+    if (model < SM_RECONCILE_MATTERS * r->call_ns) return text;
+    if (itself > matters)
+        snprintf(text, bytes, "the step itself: it takes %.0f %% more than in a replay of the call",
+                 100 * itself / again);
+    else if (-itself > matters)
+        snprintf(text, bytes, "disturbed while the call was replayed");
+    else if (fabs(model - alone) <= matters)
+        return text;
+    else if (place < 0)
         snprintf(text, bytes, "disturbed while it ran alone");
-    else if (waits + far < difference - SM_RECONCILE_DIFFERS * model)
-        snprintf(text, bytes, "the step itself: slower than alone by %.0f %%, most of it in no other way",
-                 100 * difference / r->alone_ns[label]);
-    else if (waits > far)
+    else if (waits > place / 2)
         snprintf(text, bytes, "%zu barriers of %.2f us", r->barriers[label], r->barrier_ns * 1e-3);
     else
-        snprintf(text, bytes, "cold weights or operands: from memory it takes %.0f %% more alone, too",
-                 100 * far / r->alone_ns[label]);
+        snprintf(text, bytes, "cold weights or operands: %.0f %% more after the other steps, from memory %.0f %%",
+                 100 * place / alone, 100 * (r->cold_ns[label] - alone) / alone);
     return text;
 }
 
@@ -166,10 +275,10 @@ void sm_reconcile_record(const struct sm_reconciled *r, struct sm_record *record
         char cause[128];
         if (!(r->model_ns[l] > 0)) continue;
         sm_reconcile_cause(r, (enum sm_label)l, cause, sizeof cause);
-        json_array_append_new(steps, json_pack("{s:s,s:f,s:f,s:f,s:I,s:s?}", "label", sm_label_name((enum sm_label)l),
-                                               "model_ns", r->model_ns[l], "alone_ns", r->alone_ns[l], "cold_ns",
-                                               r->cold_ns[l], "barriers", (json_int_t)r->barriers[l], "cause",
-                                               *cause ? cause : NULL));
+        json_array_append_new(steps, json_pack("{s:s,s:f,s:f,s:f,s:f,s:I,s:s?}", "label",
+                                               sm_label_name((enum sm_label)l), "model_ns", r->model_ns[l], "replay_ns",
+                                               r->replay_ns[l], "alone_ns", r->alone_ns[l], "cold_ns", r->cold_ns[l],
+                                               "barriers", (json_int_t)r->barriers[l], "cause", *cause ? cause : NULL));
     }
     json_object_set_new(all, "steps", steps);
     json_object_set_new(all, "call_ns", json_real(r->call_ns));
@@ -181,28 +290,33 @@ void sm_reconcile_print(const json_t *record, FILE *out)
 {
     const json_t *all = json_object_get(record, "reconciliation");
     const double call = sm_cell_number(all, "call_ns");
-    double model = 0, alone = 0, far = 0, waits = 0;
+    double model = 0, again = 0, alone = 0, waits = 0;
     size_t i;
     json_t *step;
     if (!json_is_object(all)) return;
     fprintf(out,
-            "\nThe steps of a %s in the model and alone, least times in ms:\n\n"
-            "| step                | in the model |    alone |     cold | model/alone | likely cause of a difference\n"
-            "|---------------------|-------------:|---------:|---------:|------------:|:----------------------------\n",
+            "\nThe steps of a %s in the model, in a replay of the call, and alone, least times in ms:\n\n"
+            "| step                | in the model | replayed |    alone |     cold | model/alone | likely cause of a "
+            "difference\n"
+            "|---------------------|-------------:|---------:|---------:|---------:|------------:|:------------------"
+            "----------\n",
             !strcmp(sm_cell_text(record, "phase"), "decode") ? "decoded token" : "prefill");
     json_array_foreach(json_object_get(all, "steps"), i, step)
     {
         const double m = sm_cell_number(step, "model_ns"), a = sm_cell_number(step, "alone_ns");
-        fprintf(out, "| %-19s | %12.4f | %8.4f | %8.4f | %11.2f | %s\n", sm_cell_text(step, "label"), m * 1e-6,
-                a * 1e-6, sm_cell_number(step, "cold_ns") * 1e-6, a > 0 ? m / a : NAN, sm_cell_text(step, "cause"));
+        const double r = sm_cell_number(step, "replay_ns");
+        fprintf(out, "| %-19s | %12.4f | %8.4f | %8.4f | %8.4f | %11.2f | %s\n", sm_cell_text(step, "label"), m * 1e-6,
+                r * 1e-6, a * 1e-6, sm_cell_number(step, "cold_ns") * 1e-6, a > 0 ? m / a : NAN,
+                sm_cell_text(step, "cause"));
         model += m;
+        again += r;
         alone += a;
-        far += fmax(sm_cell_number(step, "cold_ns") - a, 0);
         waits += sm_cell_number(step, "barriers") * sm_cell_number(all, "barrier_ns");
     }
     fprintf(out, "Steps alone: %.3f ms, %.0f %% of the call's %.3f. The rest: %.3f ms between and around the steps, ",
             alone * 1e-6, 100 * alone / call, call * 1e-6, (call - model) * 1e-6);
     if (isfinite(waits)) fprintf(out, "%.3f ms barriers, ", waits * 1e-6);
-    fprintf(out, "%.3f ms cold weights and operands.%s\n", far * 1e-6,
+    fprintf(out, "%.3f ms what the other steps leave in the caches, %.3f ms in the steps themselves.%s\n",
+            (again - alone - (isfinite(waits) ? waits : 0)) * 1e-6, (model - again) * 1e-6,
             fabs(call - alone) > SM_RECONCILE_DIFFERS * call ? " They differ by more than 10 %: see the causes." : "");
 }

@@ -1,9 +1,10 @@
 /* reconcile.h - the steps of a model, each alone, against the same steps in the run: where the rest of a call goes.
  *
- * A step is timed three ways, at the same shape, on the same operands and by the same team: in the model; alone, called
- * again and again, its weights near; and cold, once after the caches were swept, so that weights come from memory, as
- * those of a model larger than the caches do. What the model takes beyond the steps alone is then put
- * down to barriers, to weights that were far away, or to the step itself. */
+ * A step is timed four ways, at the same shape, on the same operands and by the same team: in the model; in a replay of
+ * the call, all steps in their order but without the session; alone, called again and again, its weights near; and
+ * cold, once after the caches were swept. What the model takes beyond the replay is the step's own; what the replay
+ * takes beyond the steps alone is put down to barriers, or to what the other steps leave in the caches, however large
+ * the model is. */
 #ifndef SM_RECONCILE_H
 #define SM_RECONCILE_H
 
@@ -17,16 +18,19 @@
 #define SM_RECONCILE_MATTERS 0.01
 
 struct sm_reconciled {
-    double model_ns[SM_LABELS], alone_ns[SM_LABELS], cold_ns[SM_LABELS]; /* of all steps of a label; 0: there is none */
-    size_t barriers[SM_LABELS];                                          /* that a call waits at after them */
-    double call_ns;                                                      /* of the whole call in the model */
-    bool fits;         /* the whole model into one core's cache: it has no cold weights */
-    double barrier_ns; /* of one barrier; NAN: not known */
+    /* of all steps of a label; 0: there is none */
+    double model_ns[SM_LABELS], replay_ns[SM_LABELS], alone_ns[SM_LABELS], cold_ns[SM_LABELS];
+    size_t barriers[SM_LABELS]; /* that a call waits at after them */
+    double call_ns;             /* of the whole call in the model */
+    double barrier_ns;          /* of one barrier; NAN: not known */
 };
 
-/* Measures both phases (decode only where gen is not 0), least times of several calls. hooks: of the session in the
- * model; NULLs but in tests. 0, or -1 and a sentence. */
-int sm_reconcile(const struct sm_trial *trial, const struct sm_weights *weights, struct sm_run_hooks hooks,
+/* In place of each call of a kernel in the model, which it must make. */
+typedef void sm_reconcile_call(const struct sm_step *step, const struct sm_part *part);
+
+/* Measures both phases (decode only where gen is not 0): of each step the least time of several calls, all of a call
+ * the least as well. call: NULL but in tests. 0, or -1 and a sentence. */
+int sm_reconcile(const struct sm_trial *trial, const struct sm_weights *weights, sm_reconcile_call *call,
                  struct sm_reconciled *prefill, struct sm_reconciled *decode, char *why, size_t why_bytes);
 
 /* Why the steps of a label take longer in the model, or not as long; "" when they do not. */

@@ -248,12 +248,11 @@ int sm_trial_run(struct sm_trial *t, const struct sm_source *source, const struc
     if (t->trace && trace(t, weights, options, why, why_bytes)) goto done;
 
     struct sm_reconciled reconciled[2];
-    const struct sm_run_hooks none = {.state = NULL};
     t->peak = peak_known ? sm_memory_peak() : 0; /* before ceilings are measured, on large buffers */
     records[0] = result(t, source, session, weights, case_id, SM_PHASE_PREFILL, &prefill, held);
     if (t->gen) records[1] = result(t, source, session, weights, case_id, SM_PHASE_DECODE, &decode, held);
     if (t->reconcile) {
-        if (sm_reconcile(t, weights, none, &reconciled[0], &reconciled[1], why, why_bytes)) goto done;
+        if (sm_reconcile(t, weights, NULL, &reconciled[0], &reconciled[1], why, why_bytes)) goto done;
         for (int i = 0; i < 2; i++)
             if (records[i]) sm_reconcile_record(&reconciled[i], records[i]);
     }
