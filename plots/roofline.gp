@@ -32,7 +32,7 @@ do for [p = 0:panels - 1] {
             for [k = 1:several] data using (only(column("panel") == p && is("slope"), column("intensity"))):(column("rate")):(strcol("name")) \
                 with labels boxed left offset 0.6, 0.1 font ",10" textcolor rgb "#555555", \
             for [k = 1:several] data using (only(column("panel") == p && is("ceiling"), column("intensity"))):(column("rate")):(strcol("name")) \
-                with labels boxed right offset 0, 0.6 font ",10" textcolor rgb "#555555", \
+                with labels boxed right offset 0, 0.6 font ",9" textcolor rgb "#555555", \
             for [s = 0:series - 1] data using (only(here(p, s) && is("measured"), column("intensity"))):(column("rate")) \
                 with points pt mark(s) ps 0.8 lc rgb colour(s), \
             for [k = 1:linked] data using (only(column("panel") == p && is("measured"), column("intensity"))):(column("rate")):(row(0)) \

@@ -38,6 +38,7 @@ static json_t *all_ceilings(void)
     json_object_set_new(all, "dram_read", ceiling(12.5e9, "B/s"));
     json_object_set_new(all, "dram_write", ceiling(8.1e9, "B/s"));
     json_object_set_new(all, "fma_f32_avx2", ceiling(15.9, "multiply-adds/cycle"));
+    json_object_set_new(all, "tanh_f32_avx2", ceiling(698, "multiply-adds/cycle")); /* of an attention's shape */
     json_object_set_new(all, "fma_f32_avx512", ceiling(31.6, "multiply-adds/cycle"));
     json_object_set_new(all, "dot_i8_avx2", ceiling(31.8, "multiply-adds/cycle"));
     json_object_set_new(all, "dot_i8_avx512vnni", ceiling(126.0, "multiply-adds/cycle"));
