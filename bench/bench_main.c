@@ -309,9 +309,12 @@ static void show(const struct options *o, const struct sm_bench_cases *list, con
         sm_bench_table_print(records, (enum sm_bench_format)o->format, stdout);
     sm_bench_counters_print(records, notes);
     sm_bench_table_notes(records, notes);
-    for (size_t t = 1; t <= SM_TEAM_MOST; t++)
-        if (session->null_ns[t] > 0)
-            fprintf(notes, "%sempty call of a team of %zu: %.2f ns", t > 1 ? "; " : "", t, session->null_ns[t]);
+    const char *lead = "every time includes what calling a kernel that does nothing takes:";
+    for (size_t t = 1; t <= SM_TEAM_MOST; t++) {
+        if (!(session->null_ns[t] > 0)) continue;
+        fprintf(notes, "%s %.2f ns by a team of %zu%s", lead, session->null_ns[t], t, t > 1 ? ", barrier and all" : "");
+        lead = ";";
+    }
     fprintf(notes, "\nrecords: %s\nGoogle Benchmark's JSON: %s\n", o->out, o->json);
     json_decref(records);
 }
