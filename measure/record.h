@@ -58,7 +58,8 @@
  *   callgrind         of a count: {"valgrind":"valgrind-3.19.0","i1","d1","ll":{"bytes","ways","line"} simulated,
  *                     "instructions_by_thread":[..]}; its counters have "exact": true where no simulation made them
  *   cost              of a model's static shape: {"role":"fit"|"held-out"|"steps"|"table","attention":"literal"|"skip",
- *                     "round"}, and of a table what the points say together: profiles/cost_table.h, cost_record.h
+ *                     "round"}; of steps also "spread": how far such calls differ, a share; and of a table what the
+ *                     points say together: profiles/cost_table.h, costs_findings.h
  *   trial             of a calibration of the comparer: {"class","planted" [share of the work],"placed" [elsewhere],
  *                     "verdict","seconds","as_built_log_ratios","log_ratios"}
  *   build             {"version","commit","dirty","compiler","flags","type"}; of bench --compilers also "kernels":

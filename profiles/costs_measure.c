@@ -9,6 +9,7 @@
 #include "costs_tile.h"
 #include "cpu.h"
 #include "machine.h"
+#include "stats.h"
 #include "tokens.h"
 #include "trial_record.h"
 #include "witness.h"
@@ -283,19 +284,39 @@ bool costs_steps_wanted(const struct costs_grid *grid, const struct costs_point 
     return true;
 }
 
-/* The steps of a point's fastest call of a few. */
-static int measure_steps(struct costs_bench *b, struct bench_session *s, const struct costs_point *p,
-                         struct sm_step_times *fastest, char *why, size_t why_bytes)
+static uint64_t median_of(const struct sm_step_times *times, size_t count, size_t offset)
 {
-    double ns, least = INFINITY;
-    const int calls = p->call_s > COSTS_WARM_S ? COSTS_STEPS_LONG : COSTS_STEPS_CALLS;
-    for (int i = 0; i < calls; i++) {
-        sm_session_times_clear(s->session);
-        if (call(b, s, p, &ns, why, why_bytes)) return -1;
-        if (ns >= least) continue;
-        least = ns;
-        *fastest = *sm_session_times(s->session, p->phase);
+    double values[COSTS_STEPS_CALLS];
+    for (size_t i = 0; i < count; i++) {
+        uint64_t ns;
+        memcpy(&ns, (const char *)&times[i] + offset, sizeof ns);
+        values[i] = (double)ns;
     }
+    return (uint64_t)llrint(sm_median(values, count));
+}
+
+/* The steps of a point's calls: of each step the median of a few, for a neighbour holds up now this one, now that.
+ * *spread: half of what lies between the quartiles of whole calls, over their median. */
+static int measure_steps(struct costs_bench *b, struct bench_session *s, const struct costs_point *p,
+                         struct sm_step_times *median, double *spread, char *why, size_t why_bytes)
+{
+    struct sm_step_times times[COSTS_STEPS_CALLS];
+    struct sm_summary summary;
+    double ns[COSTS_STEPS_CALLS];
+    const size_t calls = p->call_s > COSTS_WARM_S ? COSTS_STEPS_LONG : COSTS_STEPS_CALLS;
+    for (size_t i = 0; i < calls; i++) {
+        sm_session_times_clear(s->session);
+        if (call(b, s, p, &ns[i], why, why_bytes)) return -1;
+        times[i] = *sm_session_times(s->session, p->phase);
+    }
+    *median = times[0]; /* counts are the same in all */
+    for (size_t l = 0; l < SM_LABELS; l++) {
+        median->ns[l] = median_of(times, calls, offsetof(struct sm_step_times, ns[l]));
+        for (size_t k = 0; k < SM_LAYER_KINDS; k++)
+            median->kind_ns[l][k] = median_of(times, calls, offsetof(struct sm_step_times, kind_ns[l][k]));
+    }
+    median->elapsed_ns = median_of(times, calls, offsetof(struct sm_step_times, elapsed_ns));
+    *spread = sm_summarise(ns, calls, &summary) ? NAN : (summary.q75 - summary.q25) / 2 / summary.median;
     return 0;
 }
 
@@ -308,20 +329,23 @@ enum costs_outcome costs_bench_steps(struct costs_bench *b, const struct costs_p
     if (open_session(b, of, sm_clock_ns, &s, why, why_bytes)) return COSTS_FAILED;
     for (size_t i = 0; i < b->grid->count && outcome == COSTS_DONE; i++) {
         const struct costs_point *p = &b->grid->at[i];
-        struct sm_step_times fastest;
+        struct sm_step_times times;
+        double spread;
         if (!same_session(p, of) || !costs_steps_wanted(b->grid, p)) continue;
         if (interrupted())
             outcome = COSTS_INTERRUPTED;
-        else if (measure_steps(b, &s, p, &fastest, why, why_bytes))
+        else if (measure_steps(b, &s, p, &times, &spread, why, why_bytes))
             outcome = COSTS_FAILED;
         if (outcome != COSTS_DONE) break;
         snprintf(name, sizeof name, "%s/%s,rows=%zu,past=%zu,tokens=%zu", id, sm_phase_name(p->phase), p->rows, p->past,
                  p->tokens);
         records[i] = record_of(b, &s, p, name, "steps");
-        if (records[i])
-            sm_trial_add_steps(records[i], &fastest);
-        else
+        if (records[i]) {
+            sm_trial_add_steps(records[i], &times);
+            sm_record_put_json(records[i], "cost", "spread", sm_record_number(spread));
+        } else {
             outcome = COSTS_FAILED;
+        }
         if (!records[i]) snprintf(why, why_bytes, "there is no memory for the record of %s", name);
     }
     close_session(&s);

@@ -29,8 +29,8 @@ enum costs_outcome { COSTS_FAILED = -1, COSTS_DONE, COSTS_INTERRUPTED, COSTS_WRO
 enum costs_outcome costs_bench_round(struct costs_bench *bench, const struct costs_point *point, size_t round,
                                      const char *id, struct sm_record **record, char *why, size_t why_bytes);
 
-#define COSTS_STEPS_CALLS 5 /* of which the fastest counts */
-#define COSTS_STEPS_LONG 2  /* of a call that takes COSTS_WARM_S */
+#define COSTS_STEPS_CALLS 7 /* of whose steps the medians count */
+#define COSTS_STEPS_LONG 3  /* of a call that takes COSTS_WARM_S */
 
 /* Where the time of one call goes, in a session of its own with a clock between the steps: a record for each point of
  * `of`'s session that is worth it, [grid->count], NULL where not. */

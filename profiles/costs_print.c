@@ -201,7 +201,7 @@ static void print_layers(const json_t *steps, FILE *out)
 {
     size_t i, k, n = 0;
     const json_t *record, *step;
-    char name[64], kinds[256];
+    char name[64], kinds[256], spread[16];
     json_array_foreach(steps, i, record)
     {
         double all = 0, attention = 0;
@@ -215,18 +215,20 @@ static void print_layers(const json_t *steps, FILE *out)
         }
         kinds_text(record, kinds, sizeof kinds);
         if (!n++)
-            fprintf(
-                out,
-                "\nWhere a call goes (the fastest of a few with a clock between the steps), and by kind of layer where "
-                "they "
-                "differ:\n\n"
-                "| series          | phase   | rows | max_seq | valid |       ms | attention | kinds of layers, ms |\n"
-                "|-----------------|---------|-----:|--------:|------:|---------:|----------:|:--------------------|"
-                "\n");
-        fprintf(out, "| %-15s | %-7s | %4.0f | %7.0f | %5.0f | %8.2f | %7.1f %% | %-19s |\n",
+            fprintf(out, "\nWhere a call goes (the median of a few with a clock between the steps), how far such calls "
+                         "differ (half "
+                         "of what\nlies between their quartiles), and by kind of layer where they differ:\n\n"
+                         "| series          | phase   | rows | max_seq | valid |       ms |   +-%% | attention | kinds "
+                         "of layers, ms "
+                         "|\n"
+                         "|-----------------|---------|-----:|--------:|------:|---------:|------:|----------:|:-------"
+                         "-------------"
+                         "|\n");
+        fprintf(out, "| %-15s | %-7s | %4.0f | %7.0f | %5.0f | %8.2f | %5s | %7.1f %% | %-19s |\n",
                 series_name(record, name, sizeof name), sm_cell_text(record, "phase"), sm_cell_number(record, "bucket"),
                 sm_cell_number(record, "max_seq"),
                 sm_cell_number(record, "n_depth") + sm_cell_number(record, "n_prompt"), all / 1e6,
+                shown(spread, sizeof spread, "%.1f", 100 * sm_cell_number(cost_of(record), "spread")),
                 all > 0 ? 100 * attention / all : 0, kinds);
     }
 }
