@@ -18,7 +18,7 @@
 #include "weights.h"
 
 #define PLANNER_REPLAY_SETS (1 + PLANNER_USUALS)
-#define PLANNER_REPLAY_DECODES 2 /* of a turn, timed */
+#define PLANNER_REPLAY_DECODES 5 /* of a turn, timed: their median is its decode */
 
 struct planner_replay {
     const struct planner_study *study;
