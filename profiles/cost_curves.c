@@ -18,7 +18,7 @@ static double columns_of(enum sm_phase phase, size_t rows, size_t max_seq)
 static struct sm_cost_sizes sizes_of(enum sm_phase phase, size_t rows, size_t max_seq, size_t past, size_t tokens)
 {
     return (struct sm_cost_sizes){(double)rows, columns_of(phase, rows, max_seq), (double)(past + tokens),
-                                  (double)tokens * ((double)past + ((double)tokens + 1) / 2)};
+                                  (double)tokens, (double)past + ((double)tokens + 1) / 2};
 }
 
 static struct sm_cost_point point_of(const struct sm_cost_measured *m)
@@ -82,7 +82,8 @@ int sm_cost_series_fit(struct sm_cost_series *s)
         if (!failed && s->phase[p].time.knots) judge(s, (enum sm_phase)p, errors);
     }
     for (size_t i = 0; i < s->count && !failed; i++) /* slots: a cache of max_seq 1 would hold nothing */
-        points[i] = (struct sm_cost_point){{1, (double)(s->measured[i].max_seq - 1), 0, 0}, s->measured[i].cache_bytes};
+        points[i] =
+            (struct sm_cost_point){{1, (double)(s->measured[i].max_seq - 1), 0, 0, 0}, s->measured[i].cache_bytes};
     if (!failed) failed = sm_cost_fit_points(&s->cache, points, s->count, false);
     free(points);
     free(errors);
@@ -148,7 +149,7 @@ int sm_cost_arena(const struct sm_cost_series *s, enum sm_phase phase, size_t ro
     if (check_shape(s, phase, rows, max_seq, why, why_bytes)) return -1;
     *exact = false;
     *bytes = sm_cost_fit_at(&s->phase[phase].arena,
-                            &(struct sm_cost_sizes){(double)rows, columns_of(phase, rows, max_seq), 0, 0});
+                            &(struct sm_cost_sizes){(double)rows, columns_of(phase, rows, max_seq), 0, 0, 0});
     for (size_t i = 0; i < s->count && !*exact; i++) {
         const struct sm_cost_measured *m = &s->measured[i];
         if (m->phase != phase || m->rows != rows || m->max_seq != max_seq) continue;
@@ -166,7 +167,7 @@ int sm_cost_cache(const struct sm_cost_series *s, size_t max_seq, double *bytes,
         return -1;
     }
     *exact = false;
-    *bytes = sm_cost_fit_at(&s->cache, &(struct sm_cost_sizes){1, (double)(max_seq - 1), 0, 0});
+    *bytes = sm_cost_fit_at(&s->cache, &(struct sm_cost_sizes){1, (double)(max_seq - 1), 0, 0, 0});
     for (size_t i = 0; i < s->count && !*exact; i++)
         if (s->measured[i].max_seq == max_seq) {
             *bytes = s->measured[i].cache_bytes;
@@ -184,20 +185,20 @@ double sm_cost_slot_ns(const struct sm_cost_series *s)
 double sm_cost_valid_ns(const struct sm_cost_series *s)
 {
     const struct sm_cost_fit *f = &s->phase[SM_PHASE_DECODE].time;
-    return f->knots ? f->valid + f->pair : NAN;
+    return f->knots ? f->valid + f->row_seen + f->token_seen : NAN;
 }
 
 double sm_cost_token_ns(const struct sm_cost_series *s, size_t slot)
 {
     const struct sm_cost_fit *f = &s->phase[SM_PHASE_APPEND].time;
-    return f->knots ? f->pair * ((double)slot + 0.5) + f->valid / 2 : NAN;
+    return f->knots ? f->token_seen * ((double)slot + 0.5) + f->valid / 2 : NAN;
 }
 
 /* Rows that see half of max_seq each. */
 static double half_full(const struct sm_cost_fit *f, double rows, size_t max_seq)
 {
     const double columns = (double)max_seq, valid = columns / 2;
-    return sm_cost_fit_at(f, &(struct sm_cost_sizes){rows, columns, valid, rows * valid});
+    return sm_cost_fit_at(f, &(struct sm_cost_sizes){rows, columns, valid, rows, valid});
 }
 
 double sm_cost_knee(const struct sm_cost_series *s, size_t max_seq, size_t *free_rows)

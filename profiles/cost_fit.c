@@ -23,14 +23,15 @@ static double ramp_at(const double *knot, size_t j, double rows)
     return rows >= knot[j] ? 1 : (rows - knot[j - 1]) / (knot[j] - knot[j - 1]);
 }
 
-/* The value of every term: ramps, then columns, rows x columns, valid, pairs. */
+/* The value of every term: ramps, then columns, rows x columns, valid, rows x seen, tokens x seen. */
 static void terms_at(const double *knot, size_t knots, const struct sm_cost_sizes *at, double *term)
 {
     for (size_t j = 0; j < knots; j++) term[j] = ramp_at(knot, j, at->rows);
     term[knots] = at->columns;
     term[knots + 1] = at->rows * at->columns;
     term[knots + 2] = at->valid;
-    term[knots + 3] = at->pairs;
+    term[knots + 3] = at->rows * at->seen;
+    term[knots + 4] = at->tokens * at->seen;
 }
 
 static int ascending(const void *a, const void *b)
@@ -174,8 +175,8 @@ static int check(const struct sm_cost_point *points, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct sm_cost_sizes *at = &points[i].at;
         const double cost = points[i].cost;
-        if (!(at->rows > 0 && at->columns > 0 && at->valid >= 0 && at->pairs >= 0 && cost > 0) ||
-            !isfinite(at->rows + at->columns + at->valid + at->pairs + cost))
+        if (!(at->rows > 0 && at->columns > 0 && at->valid >= 0 && at->tokens >= 0 && at->seen >= 0 && cost > 0) ||
+            !isfinite(at->rows + at->columns + at->valid + at->tokens + at->seen + cost))
             return -1;
     }
     return count ? 0 : -1;
@@ -194,7 +195,7 @@ static void fill(struct system *s, const struct sm_cost_fit *fit, const struct s
         /* what was measured at one size alone says nothing of others: no slope, rather than any */
         if (!(fit->columns_most > fit->columns_least)) term[fit->knots] = term[fit->knots + 1] = 0;
         if (!(fit->valid_most > fit->valid_least)) term[fit->knots + 2] = 0;
-        if (!(fit->pairs_most > fit->pairs_least)) term[fit->knots + 3] = 0;
+        if (!(fit->seen_most > fit->seen_least)) term[fit->knots + 3] = term[fit->knots + 4] = 0;
         for (size_t t = 0; t < terms; t++) term[t] *= weight[i] / p->cost;
         add_row(s, term, weight[i]);
     }
@@ -224,12 +225,13 @@ static void solve_into(struct sm_cost_fit *fit, const struct system *s, bool wit
     fit->column = x[k];
     fit->row_column = x[k + 1];
     fit->valid = with_valid ? x[k + 2] : 0;
-    fit->pair = with_valid ? x[k + 3] : 0;
+    fit->row_seen = with_valid ? x[k + 3] : 0;
+    fit->token_seen = with_valid ? x[k + 4] : 0;
 }
 
 int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *points, size_t count, bool with_valid)
 {
-    *fit = (struct sm_cost_fit){.columns_least = INFINITY, .valid_least = INFINITY, .pairs_least = INFINITY};
+    *fit = (struct sm_cost_fit){.columns_least = INFINITY, .valid_least = INFINITY, .seen_least = INFINITY};
     struct system *s = calloc(1, sizeof *s);
     double *weight = calloc(count + 1, sizeof *weight), *sorted = calloc(count + 1, sizeof *sorted);
     const int failed = !s || !weight || !sorted || check(points, count) || set_knots(fit, points, count);
@@ -239,11 +241,11 @@ int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *poin
         fit->columns_most = fmax(fit->columns_most, at->columns);
         fit->valid_least = fmin(fit->valid_least, at->valid);
         fit->valid_most = fmax(fit->valid_most, at->valid);
-        fit->pairs_least = fmin(fit->pairs_least, at->pairs);
-        fit->pairs_most = fmax(fit->pairs_most, at->pairs);
+        fit->seen_least = fmin(fit->seen_least, at->seen);
+        fit->seen_most = fmax(fit->seen_most, at->seen);
         weight[i] = 1;
     }
-    if (!failed) s->terms = fit->knots + (with_valid ? 4 : 2);
+    if (!failed) s->terms = fit->knots + (with_valid ? 5 : 2);
     for (int pass = 0; pass < PASSES && !failed; pass++) {
         if (pass) reweigh(fit, points, count, weight, sorted);
         fill(s, fit, points, count, weight);
@@ -257,7 +259,7 @@ int sm_cost_fit_points(struct sm_cost_fit *fit, const struct sm_cost_point *poin
 
 double sm_cost_fit_at(const struct sm_cost_fit *fit, const struct sm_cost_sizes *at)
 {
-    double sum = fit->column * at->columns + fit->valid * at->valid + fit->pair * at->pairs;
+    double sum = fit->column * at->columns + fit->valid * at->valid + fit->token_seen * at->tokens * at->seen;
     for (size_t j = 0; j < fit->knots; j++) sum += fit->ramp[j] * ramp_at(fit->knot, j, at->rows);
-    return sum + at->rows * fit->row_column * at->columns;
+    return sum + at->rows * (fit->row_column * at->columns + fit->row_seen * at->seen);
 }

@@ -13,7 +13,8 @@
  *
  * At a depth a call of q rows, r of them real, costs a r + c(q), where a is what a real token adds in the place of a
  * padded one (token_ns), and c(q) + a q what the call costs when full, or c(q) = 0 where that were less. That a is the
- * same for all sizes is so where attention skips what is hidden: a real row then sees as many slots in any call.
+ * same for all sizes is so where attention skips what is hidden: a real row then sees as many slots in any call (where
+ * threads share a call by its rows a is nought: those with padding wait for the others).
  *
  * With that, the best calls are those of least sum, in any order. T tokens cost a T whatever takes them in; the rest is
  * of rows. Let E(t) be the least of c over buckets and decodes with exactly t rows in all: E(0) = 0, E(t) = min over

@@ -97,6 +97,7 @@ void planner_text(const struct planner_study *s, const struct planner_facts *fac
         "\nplans: prefill, append and the decode; TTFT: until a turn's first token; turn: with the tokens generated; "
         "rows/in: rows that\nthe calls compute for each token that comes in; MiB: arenas of all plans (the cache: "
         "%.1f); time: over the planned set.\nPlanned sets make the calls of least time; the usual ones the smallest "
-        "bucket that holds the tokens and fits.\nPadded rows are priced as such: what hides them costs them nothing.\n",
+        "bucket that holds the tokens and fits.\nPadding is priced as measured: padded rows may cost less than real "
+        "ones.\n",
         s->cache_bytes / 1048576);
 }

@@ -40,7 +40,7 @@ static double next(uint64_t *state)
 /* As if all rows were real and saw all that is valid. */
 static struct sm_cost_sizes sizes(double rows, double columns, double valid)
 {
-    return (struct sm_cost_sizes){rows, columns, valid, rows * valid};
+    return (struct sm_cost_sizes){rows, columns, valid, rows, valid};
 }
 
 static double fit_at(const struct sm_cost_fit *fit, double rows, double columns, double valid)
@@ -71,6 +71,30 @@ static void test_known_surface(void **state)
                 if (!(fabs(got / want - 1) < 0.01)) fail_msg("rows %g columns %g: %g, not %g", r, c, got, want);
             }
     }
+}
+
+/* Padding costs what rows do, or next to nothing: the points tell which; without any, it is taken for the dearer. */
+static void test_padding(void **state)
+{
+    (void)state;
+    static const double rows[] = {4, 16, 64}, seen[] = {100, 900};
+    for (int by_tokens = 0; by_tokens < 2; by_tokens++)
+        for (int padded = 0; padded < 2; padded++) {
+            struct sm_cost_point points[16];
+            struct sm_cost_fit fit;
+            size_t n = 0;
+            for (size_t r = 0; r < 3; r++)
+                for (size_t v = 0; v < 2; v++)
+                    for (int half = 0; half <= padded; half++) {
+                        struct sm_cost_sizes at = {rows[r], 1024, seen[v], rows[r] / (1 + half), seen[v]};
+                        points[n++] = (struct sm_cost_point){at, 1e6 * at.rows +
+                                                                     400 * at.seen * (by_tokens ? at.tokens : at.rows)};
+                    }
+            assert_int_equal(sm_cost_fit_points(&fit, points, n, true), 0);
+            const struct sm_cost_sizes at = {40, 1024, 500, 10, 500};
+            const double want = 1e6 * 40 + 400 * 500 * (by_tokens && padded ? 10 : 40), got = sm_cost_fit_at(&fit, &at);
+            if (fabs(got / want - 1) > 0.01) fail_msg("%d %d: %g, not %g", by_tokens, padded, got, want);
+        }
 }
 
 /* Points of one max_seq and one depth tell no slope, whatever rounding makes of terms that are the same to them. */
@@ -126,9 +150,10 @@ static void test_monotone(void **state)
         struct sm_cost_fit fit;
         const size_t n = 1 + (size_t)(next(&seed) * 39);
         for (size_t i = 0; i < n; i++)
-            points[i] = (struct sm_cost_point){{1 + floor(next(&seed) * 40), 2 + floor(next(&seed) * 4000),
-                                                floor(next(&seed) * 2000), floor(next(&seed) * 1e5)},
-                                               exp(20 * next(&seed))};
+            points[i] =
+                (struct sm_cost_point){{1 + floor(next(&seed) * 40), 2 + floor(next(&seed) * 4000),
+                                        floor(next(&seed) * 2000), floor(next(&seed) * 40), floor(next(&seed) * 2000)},
+                                       exp(20 * next(&seed))};
         assert_int_equal(sm_cost_fit_points(&fit, points, n, turn & 1), 0);
         double before = 0;
         for (double r = 1; r <= 41; r += 0.5) {
@@ -141,8 +166,11 @@ static void test_monotone(void **state)
         for (size_t i = 0; i < n; i++) total += sm_cost_fit_at(&fit, &points[i].at);
         assert_true(total > 0);
     }
-    const struct sm_cost_point bad[] = {
-        {{1, 2, 1, 1}, NAN}, {{1, 2, 1, 1}, 0}, {{1, 2, 1, 1}, -1}, {{0, 2, 1, 1}, 1}, {{1, INFINITY, 1, 1}, 1}};
+    const struct sm_cost_point bad[] = {{{1, 2, 1, 1, 1}, NAN},
+                                        {{1, 2, 1, 1, 1}, 0},
+                                        {{1, 2, 1, 1, 1}, -1},
+                                        {{0, 2, 1, 1, 1}, 1},
+                                        {{1, INFINITY, 1, 1, 1}, 1}};
     struct sm_cost_fit fit;
     for (size_t i = 0; i < 5; i++) assert_int_equal(sm_cost_fit_points(&fit, &bad[i], 1, true), -1);
     assert_int_equal(sm_cost_fit_points(&fit, bad, 0, true), -1);
@@ -202,6 +230,8 @@ static void write_known(void)
                                      1);
                 }
             }
+        for (size_t r = 1; r < 5; r++)
+            write_record(&(struct written){SM_PHASE_APPEND, rows[r], 1024, 500, rows[r] / 4, attention, "fit"}, 1);
         for (size_t s = 64; s <= 1024; s *= 2)
             write_record(&(struct written){SM_PHASE_PREFILL, s, 1024, 0, s - 1, attention, "fit"}, 1);
         for (size_t i = 0; i < 3; i++)
@@ -225,7 +255,7 @@ static void test_table(void **state)
         assert_non_null(s);
         assert_string_equal(s->model, "known");
         const struct sm_cost_phase *append = &s->phase[SM_PHASE_APPEND];
-        assert_int_equal(append->points, 16);
+        assert_int_equal(append->points, 20);
         assert_int_equal(append->held_out, 3);
         assert_true(fabs(append->median_error - 0.04) < 0.005 && append->worst_error < 0.05);
         assert_true(append->band >= append->worst_error);
@@ -411,10 +441,10 @@ int main(void)
     snprintf(path, sizeof path, "/tmp/slotmark-costs-%ld.jsonl", (long)getpid());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_surface), cmocka_unit_test(test_disturbed_points),
-        cmocka_unit_test(test_no_slope),      cmocka_unit_test(test_monotone),
-        cmocka_unit_test(test_table),         cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_refusals),      cmocka_unit_test(test_other_machine),
-        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_no_slope),      cmocka_unit_test(test_padding),
+        cmocka_unit_test(test_monotone),      cmocka_unit_test(test_table),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_other_machine), cmocka_unit_test(test_hostile),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
 }
