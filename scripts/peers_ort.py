@@ -52,7 +52,7 @@ def rate(made, binding, rows):
 
 theirs = {(rows, block): rate(*session(rows, block), rows) for block in (32, 128) for rows in ROWS}
 with tempfile.TemporaryDirectory() as records:
-    run = subprocess.run([slotmark, "bench", "--family", "matmul_w4g32_a8", "--layout", "tile16", "--dim",
+    run = subprocess.run([slotmark, "bench", "--family", "matmul_w4g32_a8", "--layout", "tile32", "--dim",
                           "rows=%s;out=%d;in=%d" % (",".join(map(str, ROWS)), SIDE, SIDE), "-o", "csv", "--out", records],
                          stdout=subprocess.PIPE, text=True, check=True)
 ours = {}

@@ -25,22 +25,22 @@ static void rows_offset_pack(void *dst, const void *rows, size_t out, size_t in)
     memcpy(dst, rows, rows_offset_bytes(out, in));
 }
 
-static size_t tile16_bytes(size_t out, size_t in)
+static size_t tile32_bytes(size_t out, size_t in)
 {
     return sm_tile_packed_bytes(out, in, 16, 0);
 }
 
-static void tile16_pack(void *dst, const void *rows, size_t out, size_t in)
+static void tile32_pack(void *dst, const void *rows, size_t out, size_t in)
 {
     sm_tile_pack(dst, rows, out, in, 16, 0, 0);
 }
 
-static size_t tile16_offset_bytes(size_t out, size_t in)
+static size_t tile32_offset_bytes(size_t out, size_t in)
 {
     return sm_tile_packed_bytes(out, in, 16, 1);
 }
 
-static void tile16_offset_pack(void *dst, const void *rows, size_t out, size_t in)
+static void tile32_offset_pack(void *dst, const void *rows, size_t out, size_t in)
 {
     sm_tile_pack(dst, rows, out, in, 16, 1, 0);
 }
@@ -51,8 +51,8 @@ static void tile16_offset_pack(void *dst, const void *rows, size_t out, size_t i
         .name = #layout, .format = holds, .packed_bytes = layout##_bytes, .pack = layout##_pack}
 LAYOUT(rows, SM_FORMAT_Q4_0);
 LAYOUT(rows_offset, SM_FORMAT_Q4_1);
-LAYOUT(tile16, SM_FORMAT_Q4_0);
-LAYOUT(tile16_offset, SM_FORMAT_Q4_1);
+LAYOUT(tile32, SM_FORMAT_Q4_0);
+LAYOUT(tile32_offset, SM_FORMAT_Q4_1);
 
 static const struct sm_variant variants[] = {
 #define SM_VARIANT(name, isa, layout, bet)                                                                             \

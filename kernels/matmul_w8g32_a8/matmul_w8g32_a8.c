@@ -15,13 +15,13 @@ static void rows_pack(void *dst, const void *rows, size_t out, size_t in)
     memcpy(dst, rows, rows_bytes(out, in));
 }
 
-static size_t tile16_bytes(size_t out, size_t in)
+static size_t tile32_bytes(size_t out, size_t in)
 {
     return sm_tile_packed_bytes(out, in, 32, 0);
 }
 
 /* Weights are stored as q + 128, so that unsigned multipliers can take them. */
-static void tile16_pack(void *dst, const void *rows, size_t out, size_t in)
+static void tile32_pack(void *dst, const void *rows, size_t out, size_t in)
 {
     sm_tile_pack(dst, rows, out, in, 32, 0, 0x80808080u);
 }
@@ -31,7 +31,7 @@ static void tile16_pack(void *dst, const void *rows, size_t out, size_t in)
     static const struct sm_layout layout_##layout = {                                                                  \
         .name = #layout, .format = holds, .packed_bytes = layout##_bytes, .pack = layout##_pack}
 LAYOUT(rows, SM_FORMAT_Q8_0);
-LAYOUT(tile16, SM_FORMAT_Q8_0);
+LAYOUT(tile32, SM_FORMAT_Q8_0);
 
 static const struct sm_variant variants[] = {
 #define SM_VARIANT(name, isa, layout, bet)                                                                             \
