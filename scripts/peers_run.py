@@ -44,9 +44,10 @@ class Failed(Exception):
     pass
 
 
-def output(command):
-    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if run.returncode:
+def output(command, may_fail_with=None, folder=None):
+    """What a program prints; one that printed this text has done what it was asked to before it failed."""
+    run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder)
+    if run.returncode and not (may_fail_with and may_fail_with in run.stderr):
         raise Failed("%s\n%s" % (" ".join(command), "\n".join(run.stderr.splitlines()[-2:])))
     return run.stdout, run.stderr
 
@@ -106,9 +107,10 @@ def ik(o, model, threads):
     bin_ = o.cache + "/build-ik/bin/"
     rates = llama_bench(bin_ + "llama-bench", o, model, threads,
                         ["-fa", "1", "-rtr", "1", "-p", str(PROMPT), "-n", str(GENERATED)])
-    _, text = output([bin_ + "llama-sweep-bench", "-m", model, "-t", str(threads), "-ctk", o.peer_kv, "-ctv", o.peer_kv,
-                      "-fa", "on", "-rtr", "-c", str(2 * DEPTH), "-b", str(DEPTH), "-ub", str(DEPTH), "-n",
-                      str(GENERATED), "--output-format", "jsonl"])
+    _, text = output([bin_ + "llama-sweep-bench", "-m", os.path.abspath(model), "-t", str(threads), "-ctk", o.peer_kv,
+                      "-ctv", o.peer_kv, "-fa", "on", "-rtr", "-c", str(2 * DEPTH), "-b", str(DEPTH), "-ub", str(DEPTH),
+                      "-n", str(GENERATED), "--output-format", "jsonl"], '"n_kv": %d,' % DEPTH,  # it goes on to a full context
+                     o.cache)  # and writes a log where it is
     for line in text.splitlines():
         if line.startswith("{") and json.loads(line)["n_kv"] == DEPTH:
             rates.append(rate("tg%d @ %d" % (GENERATED, DEPTH), json.loads(line)["speed_tg"], options="fa 1, sweep"))
@@ -161,6 +163,7 @@ def main():
         p.add_argument("--" + name, action="store_true")
     p.add_argument("models", nargs="*")
     o = p.parse_args()
+    o.cache = os.path.abspath(o.cache)
     o.peers, o.peer_kv = set(o.peers.split(",")), {"f16": "f16", "i8": "q8_0"}[o.kv]
     both = "+".join(sorted(o.peers - {"ort"}))
     units = []
