@@ -68,6 +68,8 @@ struct sm_attention {
     float scale;
     float softcap;     /* 0: none */
     size_t past_first; /* keys16: the slot of k_past.data that is column 0, 0..15; else 0 */
+    size_t
+        zero_slots; /* the last so many past columns have keys of zeros, which nobody need read to know; 0: unknown */
 };
 
 /* The axes of its shapes. max_seq is K; rows = now (bucket or prefill length), or 1 for decode. */

@@ -39,12 +39,18 @@ static void begin_hidden(struct rows *s)
         s->limit[m] = s->live[m] ? s->most[m] + WEIGHTLESS - 0.25f - 0x1p-20f * fabsf(s->most[m]) : INFINITY;
 }
 
+/* Whether the caller knows all keys of the block to be zeros. */
+static int is_of_zeros(const struct sm_attention *a, const struct block *block)
+{
+    return block->column < a->past && block->column + a->zero_slots >= a->past;
+}
+
 /* 2^-10 covers what rounding does to both norms and to the dot product, less than 4 (head_dim + 4) 2^-24, and what
  * 16 bits do to a query, at most sqrt(head_dim) / 65024 of its norm. */
 static int is_out_of_reach(const struct rows *s, const struct block *block, float *norm, float hidden_most)
 {
     const float cap = s->a->softcap > 0 ? s->a->softcap * (1 + 0x1p-10f) : INFINITY;
-    if (*norm < 0) *norm = largest_norm(block, s->a->head_dim) * (1 + 0x1p-10f);
+    if (*norm < 0) *norm = is_of_zeros(s->a, block) ? 0 : largest_norm(block, s->a->head_dim) * (1 + 0x1p-10f);
     int reached = 0;
     for (size_t m = 0; m < s->queries; m++) {
         const float bound = s->norm[m] * *norm;

@@ -1,6 +1,7 @@
 #include "trial_record.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "ceilings.h"
 #include "conversions.h"
@@ -49,6 +50,16 @@ const char *sm_trial_variants(const struct sm_session *s, enum sm_phase phase, c
         used += (size_t)snprintf(text + used, bytes - used, "%s%s/%s", i ? ", " : "", use[i].family->name,
                                  use[i].variant->name);
     return text;
+}
+
+/* Whether attention leaves out slots that hold nothing. */
+static bool skips_slots(const struct sm_session *s, enum sm_phase phase)
+{
+    struct sm_variant_use use[32];
+    size_t count = sm_session_variants(s, phase, use, 32);
+    for (size_t i = 0; i < count && i < 32; i++)
+        if (!strcmp(use[i].family->group, "attention") && !strncmp(use[i].variant->name, "skip", 4)) return true;
+    return false;
 }
 
 /* Decoding reads the weights and the cache once a token: the level that holds them sets its limit. */
@@ -101,8 +112,9 @@ void sm_trial_describe(struct sm_record *record, const struct sm_trial *t, const
     sm_conversions_record(record, weights);
     sm_record_set_number(record, "ops", sm_trial_ops(&source->model->shape, phase, t->max_seq));
     sm_record_set_string(record, "ops_unit", "multiply-adds");
-    /* each packed weight once, and in decode the whole cache: the static shape reads all of it */
-    const double bytes = (double)memory.weights_bytes + (decode ? kv_bytes * (double)(t->max_seq - 1) : 0);
+    /* each packed weight once, and in decode the cache, of which skip variants read what holds tokens */
+    const double slots = skips_slots(s, phase) ? (double)t->prompt + (double)t->gen / 2 : (double)(t->max_seq - 1);
+    const double bytes = (double)memory.weights_bytes + (decode ? kv_bytes * slots : 0);
     sm_record_set_number(record, "bytes", bytes);
     add_ceilings(record, t, phase, bytes);
     sm_record_set_string(record, "variant", sm_trial_variants(s, phase, variants, sizeof variants));

@@ -139,7 +139,7 @@ struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights
                  sm_phase_name(options->phase), bytes, plan_counted_bytes(&b));
         return NULL;
     }
-    const size_t steps = b.step_count, writes = b.plan.write_count, views = b.plan.view_count;
+    const struct plan_builder counted = b;
     b = (struct plan_builder){.weights = weights,
                               .cache = cache,
                               .positions = positions,
@@ -147,9 +147,10 @@ struct sm_plan *sm_plan_build(void *arena, size_t bytes, const struct sm_weights
                               .why = why,
                               .why_bytes = why_bytes,
                               .arena = arena,
-                              .step_room = steps,
-                              .write_room = writes,
-                              .view_room = views};
+                              .step_room = counted.step_count,
+                              .write_room = counted.plan.write_count,
+                              .view_room = counted.plan.view_count,
+                              .past_room = counted.plan.past_count};
     plan_add_steps(&b);
     return plan_end(&b);
 }

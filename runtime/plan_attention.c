@@ -162,6 +162,7 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
     struct sm_attention *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args,
                                             &shape, PLAN_Q | PLAN_MASK | reads, PLAN_MIXED);
     if (concatenated) return;
+    if (mask->past) plan_keep_past(b, placed, mask->past);
     keep_view(b, l, placed ? &placed->k_past : NULL);
     keep_view(b, l, placed ? &placed->v_past : NULL);
 }

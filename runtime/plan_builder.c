@@ -43,12 +43,14 @@ void plan_begin(struct plan_builder *b)
     p->options = *b->options;
     p->shape = s;
     p->positions = b->positions;
+    p->cache = b->cache;
     b->layer = SM_NO_LAYER;
     b->rows = rows;
     (void)plan_take(b, sizeof *p);
     p->steps = plan_take(b, b->step_room * sizeof *p->steps);
     p->writes = plan_take(b, b->write_room * sizeof *p->writes);
     p->views = plan_take(b, b->view_room * sizeof *p->views);
+    p->pasts = plan_take(b, b->past_room * sizeof *p->pasts);
     for (size_t i = 0; i < b->positions->count; i++) {
         const size_t half = b->positions->rotation[i].head_dim / 2;
         p->rotation[i].cos = plan_take(b, rows * half * sizeof(float));
@@ -172,6 +174,12 @@ void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t past, size_
     b->plan.view_count++;
 }
 
+void plan_keep_past(struct plan_builder *b, struct sm_attention *args, size_t past)
+{
+    if (b->arena) b->plan.pasts[b->plan.past_count] = (struct plan_past){args, past};
+    b->plan.past_count++;
+}
+
 const struct plan_mask *plan_mask(const struct plan_builder *b, size_t window)
 {
     size_t i = 0;
@@ -183,7 +191,8 @@ size_t plan_counted_bytes(const struct plan_builder *b)
 {
     return b->used + padded(b->step_count * sizeof(struct sm_step)) +
            padded(b->plan.write_count * sizeof(struct plan_write)) +
-           padded(b->plan.view_count * sizeof(struct plan_view));
+           padded(b->plan.view_count * sizeof(struct plan_view)) +
+           padded(b->plan.past_count * sizeof(struct plan_past));
 }
 
 struct sm_plan *plan_end(struct plan_builder *b)

@@ -69,6 +69,12 @@ struct plan_view {
     size_t past, slot_bytes; /* bytes of one slot of a KV head */
 };
 
+/* An attention over past slots: how many of them were never written each call knows. */
+struct plan_past {
+    struct sm_attention *args;
+    size_t past;
+};
+
 /* A write into slots, whose rows and slot each call sets. */
 struct plan_write {
     struct sm_cache_write *args;
@@ -82,12 +88,15 @@ struct sm_plan {
     struct sm_plan_options options;
     const struct sm_model_shape *shape;
     const struct sm_positions *positions;
+    const struct sm_cache *cache;
     struct sm_step *steps;
     size_t step_count, barriers;
     struct plan_write *writes;
     size_t write_count;
     struct plan_view *views;
     size_t view_count;
+    struct plan_past *pasts;
+    size_t past_count;
     int32_t *tokens;
     struct plan_rotation rotation[SM_MAX_ROTATIONS];
     struct plan_mask mask[PLAN_MAX_MASKS];
@@ -117,7 +126,7 @@ struct plan_builder {
     int failed;  /* the first failure is in why */
     char *arena; /* NULL: count */
     size_t used;
-    size_t step_count, step_room, write_room, view_room;
+    size_t step_count, step_room, write_room, view_room, past_room;
     size_t rows;                         /* of the steps being added */
     bool narrow;                         /* which are of the last row alone */
     size_t layer;                        /* whose steps are being added; SM_NO_LAYER before and after them */
@@ -153,6 +162,9 @@ void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const 
 
 /* Notes that the step just added reads a view of the past that moves. */
 void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t past, size_t slot_bytes);
+
+/* Notes that the step just added attends over past slots. */
+void plan_keep_past(struct plan_builder *b, struct sm_attention *args, size_t past);
 
 /* The mask of layers with that window. */
 const struct plan_mask *plan_mask(const struct plan_builder *b, size_t window);

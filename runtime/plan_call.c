@@ -51,6 +51,16 @@ static void set_views(struct sm_plan *p, const struct sm_call *call)
     }
 }
 
+/* Slots from the cache's `used` on hold the zeros they began with: keys that attention need not read. */
+static void set_zero_slots(struct sm_plan *p, const struct sm_call *call)
+{
+    const size_t used = p->cache->used > call->past ? p->cache->used : call->past;
+    for (size_t i = 0; i < p->past_count; i++) {
+        const size_t past = p->pasts[i].past, written = used - first_shown(past, call->past);
+        p->pasts[i].args->zero_slots = past > written ? past - written : 0;
+    }
+}
+
 void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
 {
     const size_t last = call->begin + call->count - 1, threads = p->options.threads;
@@ -58,6 +68,7 @@ void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
     memcpy(p->tokens + call->begin, call->tokens, call->count * sizeof *p->tokens);
     set_rotations(p, call);
     set_views(p, call);
+    set_zero_slots(p, call);
     for (size_t i = 0; i < p->mask_count; i++) {
         p->mask[i].args->past_valid = call->past - first_shown(p->mask[i].past, call->past);
         p->mask[i].args->begin = call->begin;

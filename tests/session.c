@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "attention.h"
 #include "cpu.h"
 #include "golden.h"
 #include "runtime_fixture.h"
@@ -199,6 +200,54 @@ static void test_assumed_slots(void **state)
     fixture_close(&other);
 }
 
+static size_t known_zeros; /* slots, over all calls */
+
+/* What a step is told to be keys of zeros is that. */
+static void look_at_zeros(void *state, const struct sm_step *step, size_t begin, size_t count)
+{
+    (void)state, (void)begin, (void)count;
+    if (step->label != SM_LABEL_ATTENTION) return;
+    const struct sm_attention *a = step->args;
+    const size_t row = a->head_dim * sizeof(float);
+    assert_true(a->zero_slots <= a->past);
+    for (size_t g = 0; g < a->kv_heads; g++)
+        for (size_t i = (a->past - a->zero_slots) * row; i < a->past * row; i++)
+            assert_int_equal(((const uint8_t *)a->k_past.data)[g * a->k_past.head_stride * sizeof(float) + i], 0);
+    known_zeros += a->zero_slots;
+}
+
+/* Whatever a session was told before, with layers that see everything and layers with a window. */
+static void test_known_zeros(void **state)
+{
+    (void)state;
+    for (int shorter = 0; shorter <= 1; shorter++) {
+        struct fixture f;
+        const struct sm_session_options options = {.max_seq = 24,
+                                                   .kv = SM_KV_F32,
+                                                   .threads = 1,
+                                                   .hooks = {.step = look_at_zeros},
+                                                   .prefill_buckets = {8, 24},
+                                                   .prefill_bucket_count = 2,
+                                                   .append_buckets = {3},
+                                                   .append_bucket_count = 1,
+                                                   .short_sliding = shorter};
+        open_file(&f, "gemma3-tiny/gemma3-tiny-q8_0.gguf", "native", &options);
+        for (size_t from = 9; from < 24; from += 7) {
+            assert_int_equal(sm_session_prefill(f.session, tokens, TOKENS, SM_PAD_RIGHT, why, sizeof why), 0);
+            known_zeros = 0;
+            assert_int_equal(sm_session_append(f.session, tokens, 7, why, sizeof why), 0);
+            assert_true(known_zeros > 0);
+            while (sm_session_past(f.session) < from)
+                assert_int_equal(sm_session_decode(f.session, 7, why, sizeof why), 0);
+            assert_int_equal(sm_session_truncate(f.session, 9, why, sizeof why), 0);
+            assert_int_equal(sm_session_decode(f.session, 7, why, sizeof why), 0);
+            assert_int_equal(sm_session_assume(f.session, 5, why, sizeof why), 0);
+            assert_int_equal(sm_session_decode(f.session, 7, why, sizeof why), 0);
+        }
+        fixture_close(&f);
+    }
+}
+
 static void test_variants_and_sizes(void **state)
 {
     (void)state;
@@ -296,6 +345,7 @@ int main(void)
         cmocka_unit_test(test_calls),           cmocka_unit_test(test_variants_and_sizes),
         cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_synthetic),
         cmocka_unit_test(test_refusals),        cmocka_unit_test(test_assumed_slots),
+        cmocka_unit_test(test_known_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
