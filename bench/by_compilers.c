@@ -184,7 +184,7 @@ static void print_cell(const json_t *records, const struct sm_row *row, bool is_
     if (is_first) return;
     const double ratio = sm_by_compilers_ratio(records, row->record, &spread);
     if (isfinite(ratio))
-        fprintf(out, " %5.3f | %4.1f |", ratio, spread);
+        fprintf(out, " %5.3f | %4.*f |", ratio, spread < 99.95 ? 1 : 0, spread);
     else
         fprintf(out, "       |      |");
 }

@@ -1,10 +1,7 @@
 /* rates.h - how fast a case was, and how near the machine's limit.
  *
- * The limits are measure's ceilings; which of them can bind a case follows from its group, its variant's
- * instruction set and the bytes it touches: a memory level, an arithmetic scheme, or exp and tanh, whose ceiling stands
- * in a record in the family's own ops (multiply-adds/cycle of attention). L3 and DRAM are measured again beside each
- * cold case. A rate above SM_RATE_IMPOSSIBLE times its ceiling is no result but an error; except in attention where the
- * mask hides columns, since a variant may prove that it can leave them out. */
+ * The limits are measure's ceilings, and limit.h says which of them binds. L3 and DRAM are measured again beside each
+ * cold case. An impossible rate is no result but an error. */
 #ifndef SM_RATES_H
 #define SM_RATES_H
 
@@ -12,7 +9,6 @@
 #include "sweep.h"
 
 #define SM_TEAM_MOST 256
-#define SM_RATE_IMPOSSIBLE 1.05
 
 struct sm_rates;
 

@@ -24,7 +24,9 @@
  *   token_ns          [every decoded token, in order]
  *   ops ops_unit bytes footprint       of one call
  *   error error_after units of the tolerance, before and after timing
- *   steps             [{"label":"attention","ns":..,"calls":..}]; label "unexplained" for the rest; where layers are
+ *   steps             [{"label":"attention","ns":..,"calls":..}]; of a profile also "ops","bytes" of one run, "ceiling"
+ *                     that binds, "share" of it, and "why" there is none, or none that is possible
+ *                     (profiles/step_limits.h); label "unexplained" for the rest; where layers are
  *                     of several kinds also "parts":[{"part":"full donor","ns":..,"calls":..}] of each
  *   memory            {"weights_bytes","cache_bytes","arena_bytes","peak_rss_bytes"}, the peak while it was
  *                     measured, loading and packing left out; load_s pack_s seconds

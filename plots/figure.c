@@ -53,7 +53,7 @@ const struct sm_figure sm_figures[] = {
     {"steps", "Where the time goes, step by step",
      "Each bar is one phase at one max_seq, split by what the plan's steps did. The grey part on top is time that "
      "no step explains.",
-     "panel panel_label bar bar_label label colour from to share ms total_ns case",
+     "panel panel_label bar bar_label label colour from to share ms limit_percent ceiling total_ns case",
      "slotmark profile MODEL --max-seq 512,1024,2048", sm_figure_steps},
     {"layers", "Where the time goes, by kind of layer",
      "Each bar is all layers of one kind, split by step. Full layers pay for every slot of max_seq, sliding ones for "

@@ -82,6 +82,18 @@ static double share_of(const struct sm_result *r, const char *name, const struct
     return ns_sum / total;
 }
 
+/* The step of that label, for the ceiling that it is near; NULL: none, or several. */
+static const json_t *step_of(const struct sm_result *r, const char *name)
+{
+    size_t i;
+    json_t *step;
+    json_array_foreach(json_object_get(r->json, "steps"), i, step)
+    {
+        if (name && !strcmp(sm_json_text(step, "label"), name)) return step;
+    }
+    return NULL;
+}
+
 static void add_bar(struct sm_drawing *d, const struct sm_result *r, int panel, const char *phase, int bar,
                     const struct label *labels, size_t named)
 {
@@ -95,8 +107,10 @@ static void add_bar(struct sm_drawing *d, const struct sm_result *r, int panel, 
         const int colour = l < named ? (int)l : l == named ? NAMED_LABELS : NAMED_LABELS + 1;
         const double share = share_of(r, name, labels, named);
         if (!(share > 0)) continue;
-        sm_table_row(&d->table, "isissigggggs", panel, panel_label, bar, bar_label, name ? name : "other steps", colour,
-                     100 * from, 100 * (from + share), share, share * r->median / 1e6, r->median,
+        const json_t *step = step_of(r, name);
+        sm_table_row(&d->table, "isissigggggsgs", panel, panel_label, bar, bar_label, name ? name : "other steps",
+                     colour, 100 * from, 100 * (from + share), share, share * r->median / 1e6,
+                     100 * sm_json_number(step, "share"), sm_json_text(step, "ceiling"), r->median,
                      sm_result_text(r, "case"));
         from += share;
     }

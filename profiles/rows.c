@@ -86,7 +86,7 @@ static json_t *row_json(const struct row *row)
                  *machine = json_object_get(r, "machine"), *memory = json_object_get(r, "memory");
     const json_t *turn = json_object_get(r, "turn");
     const double ttft = strcmp(row->phase, "decode") ? row->time.median * 1e-6 : NAN;
-    char calls[64];
+    char calls[64], steps[2048];
     json_t *o = json_pack(
         "{s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?, s:O?}", "build_commit",
         json_object_get(build, "commit"), "cpu_info", json_object_get(machine, "cpu"), "model_filename",
@@ -117,6 +117,7 @@ static json_t *row_json(const struct row *row)
     json_object_set(o, "pack_s", json_object_get(r, "pack_s"));
     json_object_set(o, "peak_rss_bytes", json_object_get(memory, "peak_rss_bytes"));
     json_object_set(o, "variant", json_object_get(r, "variant"));
+    json_object_set_new(o, "steps", json_string(sm_rows_steps_text(r, steps, sizeof steps)));
     for (const char *const *key = (const char *const[]){"turn", "way", NULL}; *key; key++)
         json_object_set_new(o, *key, turn ? json_incref(json_object_get(turn, *key)) : json_null());
     json_object_set_new(o, "calls_rows",

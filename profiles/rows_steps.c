@@ -1,8 +1,11 @@
 #include "rows_steps.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "cells.h"
+#include "limit.h"
 #include "reconcile.h"
 
 /* Counters with a value, and of the others the state and how many share it. */
@@ -28,6 +31,37 @@ static void print_counters(const json_t *record, FILE *out)
     }
 }
 
+/* "65 dram_read", "162*fma", or that it cannot be; "" where there is none. */
+static const char *limit_text(const json_t *step, char *text, size_t bytes)
+{
+    const double share = sm_cell_number(step, "share");
+    const char *name = sm_cell_text(step, "ceiling"), *why = sm_cell_text(step, "why");
+    const bool memory = strstr(name, "_read") || strstr(name, "_write") || strstr(name, "_copy");
+    snprintf(text, bytes, "%s", strncmp(why, "impossible", 10) ? "" : why);
+    if (isfinite(share))
+        snprintf(text, bytes, "%3.0f%s%.*s", 100 * share, share > SM_LIMIT_IMPOSSIBLE ? "*" : " ",
+                 memory ? 20 : (int)strcspn(name, "_"), name);
+    return text;
+}
+
+const char *sm_rows_steps_text(const json_t *record, char *text, size_t bytes)
+{
+    const json_t *steps = json_object_get(record, "steps");
+    size_t i, used = 0;
+    json_t *step;
+    *text = 0;
+    json_array_foreach(steps, i, step)
+    {
+        const double share = sm_cell_number(step, "share");
+        if (used >= bytes) break;
+        used += (size_t)snprintf(text + used, bytes - used, "%s%s=%.6g", i ? ";" : "", sm_cell_text(step, "label"),
+                                 sm_cell_number(step, "ns") * 1e-6);
+        if (isfinite(share) && used < bytes)
+            used += (size_t)snprintf(text + used, bytes - used, ":%.4f:%s", share, sm_cell_text(step, "ceiling"));
+    }
+    return text;
+}
+
 static void print_steps(const json_t *record, FILE *out)
 {
     const json_t *steps = json_object_get(record, "steps");
@@ -36,18 +70,25 @@ static void print_steps(const json_t *record, FILE *out)
     json_t *step;
     json_array_foreach(steps, i, step) total += sm_cell_number(step, "ns");
     if (!(total > 0)) return;
-    fprintf(
-        out,
-        "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n| step                | share |       ms |\n"
-        "|---------------------|------:|---------:|\n",
-        !strcmp(sm_cell_text(record, "phase"), "decode")   ? "a decoded token's time"
-        : !strcmp(sm_cell_text(record, "phase"), "append") ? "the time of an append"
-                                                           : "the time of a prefill",
-        sm_cell_number(record, "max_seq"), sm_cell_text(record, "kv_type"), sm_cell_number(record, "threads"),
-        total * 1e-6);
+    fprintf(out,
+            "\nWhere %s goes (max_seq %.0f, kv %s, %.0f threads), %.3f ms:\n\n"
+            "| step                | share |       ms | %% of limit    |\n"
+            "|---------------------|------:|---------:|:--------------|\n",
+            !strcmp(sm_cell_text(record, "phase"), "decode")   ? "a decoded token's time"
+            : !strcmp(sm_cell_text(record, "phase"), "append") ? "the time of an append"
+                                                               : "the time of a prefill",
+            sm_cell_number(record, "max_seq"), sm_cell_text(record, "kv_type"), sm_cell_number(record, "threads"),
+            total * 1e-6);
+    bool beyond = false;
     json_array_foreach(steps, i, step)
-        fprintf(out, "| %-19s | %4.1f%% | %8.3f |\n", sm_cell_text(step, "label"),
-                100 * sm_cell_number(step, "ns") / total, sm_cell_number(step, "ns") * 1e-6);
+    {
+        char limit[128];
+        fprintf(out, "| %-19s | %4.1f%% | %8.3f | %-13s |\n", sm_cell_text(step, "label"),
+                100 * sm_cell_number(step, "ns") / total, sm_cell_number(step, "ns") * 1e-6,
+                limit_text(step, limit, sizeof limit));
+        beyond |= sm_cell_number(step, "share") > SM_LIMIT_IMPOSSIBLE;
+    }
+    if (beyond) fputs("* counts every column of the static shape; a variant may leave out what the mask hides\n", out);
 }
 
 /* The part of a step that is called so, or NULL. */

@@ -8,6 +8,7 @@
 #include "machine.h"
 #include "memory_peak.h"
 #include "reconcile.h"
+#include "step_limits.h"
 #include "trial_record.h"
 #include "witness.h"
 
@@ -146,6 +147,10 @@ static struct sm_record *result(const struct sm_trial *t, const struct sm_source
     if (series->token_ns) sm_record_set_numbers(record, "token_ns", series->token_ns, t->reps * t->gen);
     sm_record_set_json(record, "witnesses", witnesses_of(series, pin));
     sm_trial_add_steps(record, sm_session_times(s, phase));
+    const struct sm_step_calls timed = {sm_session_plan(s, phase), (double)sm_session_times(s, phase)->runs};
+    sm_step_limits_record(record, &timed, 1, timed.count,
+                          json_number_value(json_object_get(sm_record_json(record), "bytes")), t->threads,
+                          sm_witnesses_core_hz(series->witnesses));
     const double tokens = phase == SM_PHASE_DECODE ? 1 : (double)t->prompt;
     for (size_t i = 0; i < t->counted_count; i++)
         sm_counted_record(t->counted[i], phase, tokens, sm_trial_ops(&source->model->shape, phase, t->max_seq), record);

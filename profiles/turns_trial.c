@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "memory_peak.h"
+#include "step_limits.h"
 #include "trial_record.h"
 #include "verify_metrics.h"
 
@@ -149,6 +150,26 @@ static void sum_times(const struct sm_session *s, size_t runs, struct sm_step_ti
     }
 }
 
+/* What each step of an op could have taken at least. */
+static int add_limits(struct run *r, const struct sm_turn_op *op, const struct sm_session *s, struct sm_record *record)
+{
+    const struct sm_session_memory memory = sm_session_memory(s);
+    const bool singles = op->way == SM_TURN_DECODE || op->way == SM_TURN_DECODE_LOOP;
+    struct sm_step_calls *calls = calloc(op->chunk_count + 1, sizeof *calls);
+    size_t count = 0;
+    if (!calls) {
+        snprintf(r->why, r->why_bytes, "there is no memory for %zu calls of a turn", op->chunk_count);
+        return -1;
+    }
+    for (size_t i = 0; i < op->chunk_count; i++)
+        calls[count++] = (struct sm_step_calls){sm_session_bucket_plan(s, op->chunks[i].phase, op->chunks[i].rows), 1};
+    if (singles) calls[count++] = (struct sm_step_calls){sm_session_plan(s, SM_PHASE_DECODE), (double)op->tokens};
+    sm_step_limits_record(record, calls, count, op->way == SM_TURN_DECODE ? (double)op->tokens : 1,
+                          (double)(memory.weights_bytes + memory.cache_bytes), r->trial->trial.threads, sm_core_hz());
+    free(calls);
+    return 0;
+}
+
 /* The record of an op that the session, which has a clock, has just run. */
 static int look(struct run *r, struct sm_turn_op *op, const struct sm_session *s)
 {
@@ -177,7 +198,7 @@ static int look(struct run *r, struct sm_turn_op *op, const struct sm_session *s
     sm_record_set_json(record, "turn", turn_json(r, op));
     sum_times(s, decode ? op->tokens : 1, &times);
     sm_trial_add_steps(record, &times);
-    return 0;
+    return add_limits(r, op, s, record);
 }
 
 /* Calls of an op are counted together, those that generate tokens one by one. */

@@ -78,6 +78,7 @@ struct sm_step {
     enum sm_layer_kind kind;
     const struct sm_family *family;
     const struct sm_variant *variant;
+    struct sm_shape shape; /* static: of the family's axes */
 };
 
 struct sm_plan_options {

@@ -146,7 +146,8 @@ void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice 
                                  .kind = b->layer == SM_NO_LAYER ? SM_LAYER_NONE
                                                                  : sm_layer_kind_of(b->plan.shape, b->layer),
                                  .family = choice.family,
-                                 .variant = choice.variant};
+                                 .variant = choice.variant,
+                                 .shape = *shape};
         b->plan.barriers += step->barrier;
     }
     b->step_count++;
