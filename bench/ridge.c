@@ -89,10 +89,11 @@ static void print_matrix(struct sm_row *const *same, size_t count, FILE *out)
     const double at = fewest->summary.median / per_row;
     text_of(at, knee, sizeof knee);
     if (at > 0.9 * most) snprintf(knee, sizeof knee, "not before %.0f", most); /* the time has hardly grown */
-    fprintf(out, "  %s %s %.0fx%.0f t=%.0f: %s of %s, %s of DRAM; knee %s (%.0f to %.0f rows)\n",
-            sm_row_text(r, "family"), sm_row_text(r, "variant"), sm_row_number(shape, "out"),
-            sm_row_number(shape, "in"), sm_row_number(r, "threads"), near, sm_row_text(ridge, "memory"), far, knee,
-            rows_of(fewest), most);
+    const char *compiler = sm_row_compiler(r);
+    fprintf(out, "  %s %s%s%s %.0fx%.0f t=%.0f: %s of %s, %s of DRAM; knee %s (%.0f to %.0f rows)\n",
+            sm_row_text(r, "family"), sm_row_text(r, "variant"), *compiler ? ", " : "", compiler,
+            sm_row_number(shape, "out"), sm_row_number(shape, "in"), sm_row_number(r, "threads"), near,
+            sm_row_text(ridge, "memory"), far, knee, rows_of(fewest), most);
 }
 
 void sm_ridge_print(json_t *records, FILE *out)
