@@ -117,15 +117,6 @@ static int one_run(struct sm_session *s, struct sm_trial *t, size_t gen, struct 
     return 0;
 }
 
-/* Where the team was held, or that it was not. */
-static json_t *witnesses_of(const struct series *series, const struct sm_pin *pin)
-{
-    json_t *w = sm_witnesses_json(series->witnesses);
-    json_object_set_new(w, "cpus", pin ? sm_pin_json(pin) : json_null());
-    if (!pin) json_array_append_new(json_object_get(w, "flags"), json_string("unpinned"));
-    return w;
-}
-
 static struct sm_record *result(const struct sm_trial *t, const struct sm_source *source, const struct sm_session *s,
                                 const struct sm_weights *weights, const char *case_id, enum sm_phase phase,
                                 const struct series *series, const struct sm_pin *pin)
@@ -145,7 +136,7 @@ static struct sm_record *result(const struct sm_trial *t, const struct sm_source
     sm_record_set_numbers(record, "samples", series->ns, t->reps);
     sm_record_set_numbers(record, "iterations", calls, t->reps);
     if (series->token_ns) sm_record_set_numbers(record, "token_ns", series->token_ns, t->reps * t->gen);
-    sm_record_set_json(record, "witnesses", witnesses_of(series, pin));
+    sm_record_set_json(record, "witnesses", sm_trial_witnesses(series->witnesses, pin));
     sm_trial_add_steps(record, sm_session_times(s, phase));
     const struct sm_step_calls timed = {sm_session_plan(s, phase), (double)sm_session_times(s, phase)->runs};
     sm_step_limits_record(record, &timed, 1, timed.count,

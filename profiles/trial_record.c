@@ -119,3 +119,11 @@ void sm_trial_describe(struct sm_record *record, const struct sm_trial *t, const
     add_ceilings(record, t, phase, bytes);
     sm_record_set_string(record, "variant", sm_trial_variants(s, phase, variants, sizeof variants));
 }
+
+json_t *sm_trial_witnesses(const struct sm_witnesses *witnesses, const struct sm_pin *pin)
+{
+    json_t *w = sm_witnesses_json(witnesses);
+    json_object_set_new(w, "cpus", pin ? sm_pin_json(pin) : json_null());
+    if (!pin) json_array_append_new(json_object_get(w, "flags"), json_string("unpinned"));
+    return w;
+}

@@ -20,6 +20,7 @@ struct run {
     const struct sm_weights *weights;
     const char *case_id;
     bool (*interrupted)(void);
+    const struct sm_pin *held; /* where the team is; NULL: it could not be pinned */
     struct sm_turn_ops ops;
     float *logits; /* [turns][vocab]: of the session itself, at the end of each turn's tokens */
     enum pass pass;
@@ -333,7 +334,7 @@ static bool hand_over_all(struct run *r, void (*hand_over)(void *context, struct
         sm_record_set_string(op->record, "unit", "ns");
         sm_record_set_numbers(op->record, "samples", op->ns, reps);
         if (op->token_ns) sm_record_set_numbers(op->record, "token_ns", op->token_ns, reps * op->tokens);
-        sm_record_set_json(op->record, "witnesses", sm_witnesses_json(op->witnesses));
+        sm_record_set_json(op->record, "witnesses", sm_trial_witnesses(op->witnesses, r->held));
         add_counts(r, op);
         if (op->way != SM_TURN_DECODE && !(op->peir <= SM_TURNS_WRONG_PEIR)) {
             wrong = true;
@@ -353,12 +354,15 @@ int sm_turns_trial_run(const struct sm_turns_trial *t, const struct sm_source *s
                        size_t why_bytes)
 {
     struct sm_session_options own = session_options(t), exact;
+    struct sm_pin pin;
+    char unsaid[256]; /* a team that cannot be pinned runs all the same */
     struct run r = {.trial = t,
                     .label = t->trial,
                     .source = source,
                     .weights = weights,
                     .case_id = case_id,
                     .interrupted = interrupted,
+                    .held = sm_pin_team(&pin, (int)t->trial.threads, unsaid, sizeof unsaid) ? NULL : &pin,
                     .why = why,
                     .why_bytes = why_bytes};
     const bool with_exact = exact_options(t, &exact), peak_known = sm_memory_peak_restart();
@@ -377,6 +381,7 @@ int sm_turns_trial_run(const struct sm_turns_trial *t, const struct sm_source *s
     if (!outcome) outcome = count(&r, &own, with_exact ? &exact : NULL);
     if (!outcome) outcome = hand_over_all(&r, hand_over, context) ? 2 : 0;
 done:
+    sm_unpin_team((int)t->trial.threads); /* who packs weights next runs everywhere */
     free(r.logits);
     sm_turn_ops_destroy(&r.ops);
     return outcome;

@@ -129,6 +129,8 @@ static struct sm_record *make_record(struct verify *v, const struct combination 
     sm_record_set_number(record, "pack_s", v->tested[c->recipe][c->scale_in]->pack_s);
     sm_conversions_record(record, v->tested[c->recipe][c->scale_in]);
     if (decodes && !f->verdict[0]) sm_record_set_numbers(record, "samples", ns, decodes); /* a time of a right answer */
+    sm_record_put_json(record, "witnesses", "cpus", f->result.held ? sm_pin_json(&f->result.pin) : json_null());
+    sm_record_put_json(record, "witnesses", "flags", f->result.held ? json_array() : json_pack("[s]", "unpinned"));
     sm_record_set_json(record, "quality", verify_findings_json(f));
     free(ns);
     return record;

@@ -120,6 +120,8 @@ int verify_run(const struct verify_setup *setup, struct verify_result *result, c
         snprintf(why, why_bytes, "there is no memory for %zu steps of a session", steps);
         return -1;
     }
+    char unsaid[256]; /* a team that cannot be pinned runs all the same */
+    result->held = !sm_pin_team(&result->pin, (int)options.threads, unsaid, sizeof unsaid);
     if (!sm_session_create(&p.tested, setup->tested, &options, why, why_bytes)) {
         options.kv = SM_KV_F32;
         options.kv_scales = NULL;
@@ -128,6 +130,7 @@ int verify_run(const struct verify_setup *setup, struct verify_result *result, c
             outcome = walk(&p, why, why_bytes);
         sm_trial_variants(p.tested, SM_PHASE_DECODE, result->variants, sizeof result->variants);
     }
+    sm_unpin_team((int)options.threads); /* who packs weights next runs everywhere */
     sm_session_destroy(p.tested);
     sm_session_destroy(p.reference);
     return outcome;

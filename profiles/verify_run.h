@@ -7,6 +7,7 @@
 #ifndef SM_VERIFY_RUN_H
 #define SM_VERIFY_RUN_H
 
+#include "machine.h"
 #include "run.h"
 #include "turns.h"
 #include "verify_metrics.h"
@@ -46,6 +47,8 @@ struct verify_result {
     int32_t *tokens; /* fed, by position */
     size_t token_count;
     char variants[1024]; /* that the tested side's decode runs */
+    struct sm_pin pin;   /* where the team ran */
+    bool held;           /* it did, as was read back */
 };
 
 /* 0; 1: interrupted; -1 and a sentence. The result is to be freed whatever comes back. */

@@ -59,6 +59,9 @@ static void a_right_model_is_within_its_golden(void **unused)
     assert_true(json_number_value(json_object_get(q, "peir")) < 1e-5);
     assert_non_null(strstr(json_string_value(json_object_get(record, "variant")), "attention_f32/"));
     assert_int_equal(json_array_size(json_object_get(record, "samples")), 16); /* its decodes */
+    const json_t *witnesses = json_object_get(record, "witnesses"); /* held in place, or it says that it was not */
+    assert_true(json_array_size(json_object_get(witnesses, "cpus")) == 1 ||
+                json_array_size(json_object_get(witnesses, "flags")) == 1);
     json_decref(record);
     expect(SM_SOURCE_DIR "/tests/golden/gemma4-tiny --recipe float --kv f32 --against " SM_SOURCE_DIR
                          "/tests/golden/gemma4-tiny/golden.safetensors",
