@@ -152,7 +152,10 @@ static void list(const struct sm_case_plan *plan, FILE *out)
 {
     char text[32];
     for (size_t i = 0; i < plan->count; i++) fprintf(out, "%s\n", plan->cases[i]->id);
-    fprintf(out, "# %zu cases, about %s\n", plan->count, sm_duration_text(plan->seconds, text, sizeof text));
+    if (plan->seconds > 0)
+        fprintf(out, "# %zu cases, about %s\n", plan->count, sm_duration_text(plan->seconds, text, sizeof text));
+    else /* nobody has tried how long */
+        fprintf(out, "# %zu cases\n", plan->count);
 }
 
 static void tell(const struct sm_case_plan *plan, const struct sm_case_options *options)

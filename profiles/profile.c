@@ -24,6 +24,7 @@
 struct run {
     struct profile_options options;
     struct sm_source source;
+    bool outline;                                              /* it has no weights: trials are only listed */
     struct sm_weights *weights[SM_RECIPES_MOST][SM_SCALE_INS]; /* by recipe, made when first needed */
     struct sm_tokenizer *tokenizer;                            /* when text is read or shown, else NULL */
     int32_t *tokens;
@@ -212,7 +213,7 @@ static int add_trial(struct run *run, struct sm_cases *cases, const struct sm_tr
                                              : sm_trial_estimate(&tc->trial, shape, speed);
     const double slower =
         run->options.count ? SM_COUNT_TRIAL_SLOWER * (double)trial->threads / (double)(trial->reps + 3) : 1;
-    return sm_cases_add(cases, id, "profile", seconds * slower, tc);
+    return sm_cases_add(cases, id, "profile", run->outline ? 0 : seconds * slower, tc);
 }
 
 static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t why_bytes)
@@ -236,7 +237,7 @@ static int add_trials(struct run *run, struct sm_cases *cases, char *why, size_t
     struct sm_trial_speed speed[PROFILE_MOST_RECIPES] = {{1, 1}};
     enum sm_scale_in first = SM_SCALE_IN_SCORES;
     sm_scale_in_named(o->scale_in.value[0], &first);
-    for (size_t r = 0; r < o->recipes.count; r++) {
+    for (size_t r = 0; r < o->recipes.count && !run->outline; r++) {
         const struct sm_weights *weights = weights_for(run, o->recipe_index[r], first, why, why_bytes);
         if (!weights || (!run->child && sm_trial_probe(weights, &speed[r], why, why_bytes))) return -1;
     }
@@ -393,7 +394,11 @@ static int run_profile(struct run *run, const char *model, char *why, size_t why
     struct sm_cases *cases = NULL;
     char line[512];
     int code = 2;
-    if (sm_source_open(&run->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes)) return 2;
+    run->outline = o->cases.dry_run && !(o->cases.budget > 0); /* a budget asks how long trials take */
+    if (run->outline
+            ? sm_source_outline(&run->source, model, why, why_bytes)
+            : sm_source_open(&run->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes))
+        return 2;
     if (!o->cases.dry_run) {
         sm_source_describe(&run->source, line, sizeof line);
         fprintf(stderr, "%s\n", line);

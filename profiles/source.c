@@ -28,7 +28,14 @@ static int default_path(char *path, size_t bytes)
     return n > 0 && (size_t)n < bytes && !access(path, R_OK) ? 0 : -1;
 }
 
-static int open_shape(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
+/* What is wanted of a model beside its shape. */
+struct wanted {
+    bool weights;
+    enum sm_format format; /* of synthetic ones */
+    uint64_t seed;
+};
+
+static int open_shape(struct sm_source *source, const char *name, const struct wanted *wanted, char *why,
                       size_t why_bytes)
 {
     struct sm_model_shape *shape = malloc(sizeof *shape);
@@ -45,7 +52,10 @@ static int open_shape(struct sm_source *source, const char *name, enum sm_format
                  name, name, shape->arch);
         failed = -1;
     }
-    if (!failed) failed = sm_model_synthetic(&source->model, shape, format, seed, why, why_bytes);
+    if (!failed)
+        failed = wanted->weights
+                     ? sm_model_synthetic(&source->model, shape, wanted->format, wanted->seed, why, why_bytes)
+                     : sm_model_outline(&source->model, shape, why, why_bytes);
     if (!failed) {
         source->model->open_s = (double)(sm_clock_ns() - begin) * 1e-9;
         snprintf(source->name, sizeof source->name, "%s", shape->name);
@@ -61,7 +71,8 @@ void sm_source_stem(const char *path, char *stem, size_t bytes)
     snprintf(stem, bytes, "%.*s", length, name);
 }
 
-static int open_file(struct sm_source *source, const char *path, char *why, size_t why_bytes)
+static int open_file(struct sm_source *source, const char *path, const struct wanted *wanted, char *why,
+                     size_t why_bytes)
 {
     const uint64_t begin = sm_clock_ns();
     char weights[4096];
@@ -75,12 +86,12 @@ static int open_file(struct sm_source *source, const char *path, char *why, size
         sm_source_stem(path, source->name, sizeof source->name);
     /* The sum of a folder is that of its weights, when they are one file. */
     snprintf(weights, sizeof weights, "%s%s", path, folder ? "/model.safetensors" : "");
-    if (!SHA256File(weights, source->sha256)) source->sha256[0] = 0;
+    if (wanted->weights && !SHA256File(weights, source->sha256)) source->sha256[0] = 0;
     return 0;
 }
 
-int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
-                   size_t why_bytes)
+static int open_source(struct sm_source *source, const char *name, const struct wanted *wanted, char *why,
+                       size_t why_bytes)
 {
     char path[4096];
     memset(source, 0, sizeof *source);
@@ -88,12 +99,23 @@ int sm_source_open(struct sm_source *source, const char *name, enum sm_format fo
         const char *dot = strrchr(name, '.');
         const bool shape_file = dot && !strcmp(dot, ".shape");
         const bool shape_name = !strchr(name, '/') && (sm_shape_exists(name) || (!dot && access(name, F_OK)));
-        return shape_file || shape_name ? open_shape(source, name, format, seed, why, why_bytes)
-                                        : open_file(source, name, why, why_bytes);
+        return shape_file || shape_name ? open_shape(source, name, wanted, why, why_bytes)
+                                        : open_file(source, name, wanted, why, why_bytes);
     }
-    if (!default_path(path, sizeof path)) return open_file(source, path, why, why_bytes);
+    if (!default_path(path, sizeof path)) return open_file(source, path, wanted, why, why_bytes);
     source->fallback = true;
-    return open_shape(source, DEFAULT_SHAPE, format, seed, why, why_bytes);
+    return open_shape(source, DEFAULT_SHAPE, wanted, why, why_bytes);
+}
+
+int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
+                   size_t why_bytes)
+{
+    return open_source(source, name, &(struct wanted){true, format, seed}, why, why_bytes);
+}
+
+int sm_source_outline(struct sm_source *source, const char *name, char *why, size_t why_bytes)
+{
+    return open_source(source, name, &(struct wanted){.weights = false}, why, why_bytes);
 }
 
 void sm_source_close(struct sm_source *source)

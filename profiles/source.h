@@ -21,6 +21,9 @@ struct sm_source {
  * weights. 0, or -1 and a sentence. */
 int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
                    size_t why_bytes);
+/* The same for what needs names and shapes alone: a shape gets no weights, a file no sum. It takes milliseconds. */
+int sm_source_outline(struct sm_source *source, const char *name, char *why, size_t why_bytes);
+
 /* What a model's file is called: its name without folder and ending. */
 void sm_source_stem(const char *path, char *stem, size_t bytes);
 void sm_source_close(struct sm_source *source); /* safe on a zeroed struct */

@@ -51,6 +51,19 @@ int sm_model_open(struct sm_model **model, const char *path, char *why, size_t w
     return 0;
 }
 
+int sm_model_outline(struct sm_model **model, const struct sm_model_shape *shape, char *why, size_t why_bytes)
+{
+    struct sm_model *m = calloc(1, sizeof *m);
+    if (!m) {
+        snprintf(why, why_bytes, "reading the shape %s: out of memory", shape->name);
+        return -1;
+    }
+    m->shape = *shape;
+    m->synthetic = true;
+    *model = m;
+    return 0;
+}
+
 void sm_model_close(struct sm_model *model)
 {
     if (!model) return;

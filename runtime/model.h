@@ -103,6 +103,9 @@ bool sm_model_synthesises(enum sm_format format);
 int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, enum sm_format format,
                        uint64_t seed, char *why, size_t why_bytes);
 
+/* Of a shape, and no weights at all: for what its shape alone tells. Nothing else may be asked of it. */
+int sm_model_outline(struct sm_model **model, const struct sm_model_shape *shape, char *why, size_t why_bytes);
+
 /* Safe on NULL. */
 void sm_model_close(struct sm_model *model);
 
