@@ -230,7 +230,8 @@ static int prepare(struct run *r, char *why, size_t why_bytes)
         fprintf(stderr, "%s\n", line);
     }
     if (set_path(r, why, why_bytes) ||
-        sm_static_scales_pack(&r->weights, &r->source, o->recipe, &o->kv, o->scales, &choice, why, why_bytes) ||
+        sm_static_scales_pack(&r->weights, &r->source, o->recipe, &o->kv, o->scales, &choice,
+                              sm_cases_progress(&o->cases), why, why_bytes) ||
         sm_trial_probe(r->weights, &speed, why, why_bytes) ||
         costs_grid_create(&r->grid, o, &r->source.model->shape, &speed, why, why_bytes) ||
         costs_plan_make(&r->plan, &r->grid, o, &r->source, why, why_bytes))

@@ -87,7 +87,8 @@ static int open_replay(struct command *c, char *why, size_t why_bytes)
     if (!variant) return -1;
     const struct sm_forced forced = {family, variant};
     const struct sm_choice choice = {.features = sm_cpu_features(), .forced = &forced, .forced_count = 1};
-    return sm_static_scales_pack(&c->weights, &c->source, o->recipe, &kv, o->scales, &choice, why, why_bytes) ||
+    return sm_static_scales_pack(&c->weights, &c->source, o->recipe, &kv, o->scales, &choice,
+                                 sm_cases_progress(&o->cases), why, why_bytes) ||
                    planner_replay_create(&c->replay, &c->study, &c->facts, c->weights, (uint64_t)o->token_seed, why,
                                          why_bytes)
                ? -1

@@ -60,7 +60,7 @@ static struct sm_weights *weights_for(struct run *run, int recipe, enum sm_scale
                                      .forced_count = run->options.forced.count,
                                      .scale_in = in};
     return sm_static_scales_pack(w, &run->source, sm_recipe_name((size_t)recipe), &run->options.kv, run->options.scales,
-                                 &choice, why, why_bytes)
+                                 &choice, sm_cases_progress(&run->options.cases), why, why_bytes)
                ? NULL
                : *w;
 }

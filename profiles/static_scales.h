@@ -49,10 +49,11 @@ int sm_static_scales_for(struct sm_static_scales *scales, const struct sm_source
                          size_t why_bytes);
 
 /* Packs a model's weights for a recipe, with the scales of sm_static_scales_for where a recipe or one of the KV types
- * needs them. choice: all but the scales. Its time is in the weights. 0, or -1 and a sentence. */
+ * needs them. choice: all but the scales and who is told. progress: where a line says how far it is once it takes more
+ * than three seconds, NULL: nowhere. Its time is in the weights. 0, or -1 and a sentence. */
 int sm_static_scales_pack(struct sm_weights **weights, const struct sm_source *source, const char *recipe,
-                          const struct sm_strings *kv, const char *path, const struct sm_choice *choice, char *why,
-                          size_t why_bytes);
+                          const struct sm_strings *kv, const char *path, const struct sm_choice *choice, FILE *progress,
+                          char *why, size_t why_bytes);
 
 /* Safe on a zeroed struct. */
 void sm_static_scales_free(struct sm_static_scales *scales);

@@ -315,6 +315,7 @@ int sm_weights_create(struct sm_weights **weights, const struct sm_model *model,
     bad = weights_fill(&p);
 done:
     if (w) w->choice.scales = NULL; /* the caller's */
+    if (w) w->choice.packed = NULL;
     free(p.jobs);
     if (bad)
         sm_weights_destroy(w);

@@ -45,6 +45,9 @@ struct sm_choice {
     enum sm_scale_in scale_in;
     bool weights_only;              /* matrices as the recipe makes them, but as floats and on float rows */
     const struct sm_scales *scales; /* recipes on int16 rows need them (scales.h); not kept */
+    /* Called now and then by the thread that packs, with the share that is done; NULL: not. Not kept. */
+    void (*packed)(void *state, double share);
+    void *packed_state;
 };
 
 /* The variant of that family for that format (SM_FORMAT_NONE: it has none), or NULL and a sentence. */

@@ -1,6 +1,7 @@
 #include "weights_fill.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,24 @@ static enum sm_format made_of(const struct weights_job *job)
     return job->through != SM_FORMAT_NONE ? job->through : job->format;
 }
 
+static size_t bytes_to_pack(const struct weights_packer *p)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->count; i++) bytes += p->jobs[i].from->bytes;
+    for (size_t i = 0; i < p->table_count; i++) bytes += p->table[i].from->bytes;
+    return bytes;
+}
+
+/* Adds to what is done; thread 0, which called, tells of it. */
+static void note_packed(const struct weights_packer *p, size_t *done, size_t bytes, size_t all)
+{
+    const struct sm_choice *c = &p->weights->choice;
+    size_t now;
+#pragma omp atomic capture
+    now = *done += bytes;
+    if (c->packed && !omp_get_thread_num()) c->packed(c->packed_state, (double)now / (double)all);
+}
+
 int weights_fill(struct weights_packer *p)
 {
     static const char *const sentences[] = {
@@ -202,10 +221,18 @@ int weights_fill(struct weights_packer *p)
     };
     int outcome = DONE;
     struct sm_error_sums tables[2] = {{0}};
-    for (size_t i = 0; i < p->table_count; i++) outcome |= do_table(p, &p->table[i], &tables[i]);
+    const size_t all = bytes_to_pack(p);
+    size_t done = 0;
+    for (size_t i = 0; i < p->table_count; i++) {
+        outcome |= do_table(p, &p->table[i], &tables[i]);
+        note_packed(p, &done, p->table[i].from->bytes, all);
+    }
 #pragma omp parallel for schedule(dynamic) reduction(| : outcome)
-    for (size_t i = 0; i < p->count; i++)
-        outcome |= (int)do_job(p, &p->jobs[p->count - 1 - i]); /* the head is last and largest: it starts first */
+    for (size_t i = 0; i < p->count; i++) {
+        struct weights_job *job = &p->jobs[p->count - 1 - i]; /* the head is last and largest: it starts first */
+        outcome |= (int)do_job(p, job);
+        note_packed(p, &done, job->from->bytes, all);
+    }
     for (size_t i = 0; i < p->count; i++)
         if (p->jobs[i].weight && p->jobs[i].from->format != made_of(&p->jobs[i]))
             note_conversion(p->weights, p->jobs[i].from->format, made_of(&p->jobs[i]), &p->jobs[i].sums);

@@ -1,5 +1,6 @@
 /* Formats that no kernel multiplies: what becomes of them, what it costs, and that models made of them run. */
 #include <math.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -250,9 +251,40 @@ static void test_refusals(void **state)
     close_twins(&t);
 }
 
+struct told {
+    pthread_t caller;
+    size_t times;
+    double last;
+    int wrong;
+};
+
+static void tell(void *state, double share)
+{
+    struct told *told = state;
+    told->wrong |= !(share > told->last && share <= 1) || !pthread_equal(told->caller, pthread_self());
+    told->last = share;
+    told->times++;
+}
+
+/* Who packs is told how far it is, in shares that grow to 1; by one thread, so that none of it needs a lock. */
+static void test_packed(void **state)
+{
+    (void)state;
+    struct told told = {.caller = pthread_self()};
+    const struct sm_choice choice = {.features = sm_cpu_features(), .packed = tell, .packed_state = &told};
+    struct twins t = make_twins(&kinds[0], "gemma4");
+    struct sm_weights *w = NULL;
+    if (sm_weights_create(&w, t.model, "native", &choice, why, sizeof why)) fail_msg("%s", why);
+    assert_true(told.times > 1 && told.last > 0.1 && !told.wrong);
+    assert_null(w->choice.packed); /* whose state may be gone */
+    sm_weights_destroy(w);
+    close_twins(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_nearest),
-                                       cmocka_unit_test(test_models), cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_models), cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_packed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

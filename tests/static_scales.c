@@ -150,7 +150,8 @@ static void seeded_weights_get_scales_on_the_way(void **state)
         for (size_t i = 0; i < SM_LAYER_SITES; i++) assert_true(s.scales->layer[l][i] > 0);
     for (size_t i = 0; i < SM_MODEL_SITES; i++) assert_true(s.scales->model[i] > 0);
     sm_static_scales_free(&s);
-    assert_int_equal(sm_static_scales_pack(&weights, &synthetic, "w4c-a16", &kv, NULL, &choice, why, sizeof why), 0);
+    assert_int_equal(sm_static_scales_pack(&weights, &synthetic, "w4c-a16", &kv, NULL, &choice, NULL, why, sizeof why),
+                     0);
     assert_string_equal(weights->scales_from, "made for this run from 128 tokens of a seed");
     assert_true(weights->layer[1].down.x_scale > 0 && weights->kv_scales[1][0] > 0);
     sm_weights_destroy(weights);
