@@ -23,7 +23,9 @@ plot data using (only(is("limit"), column("rows"))):(column("time_ns")) with lin
     for [s = 0:series - 1] data using (only(of(s, "measured"), column("rows"))):(column("time_ns")):(column("low_ns")):(column("high_ns")) \
         with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
     for [s = 0:series - 1] data using (only(of(s, "knee"), column("rows"))):(column("time_ns")) \
-        with points pt 6 ps 2.4 lw 2 lc rgb colour(s)
+        with points pt 6 ps 2.4 lw 2 lc rgb colour(s), \
+    for [k = 1:linked] data using (only(is("measured"), column("rows"))):(column("time_ns")):(row(0)) \
+        with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 do for [i = 10:10 + series] { unset label i }
 unset label 1; unset label 2; unset label 3; unset label 90
 lo = row_lo; hi = row_hi
@@ -31,5 +33,7 @@ load "time_tics.gp"
 set title "time per row" offset 0, -0.6 font ",12"
 plot data using (only(is("limit"), column("rows"))):(column("row_ns")) with lines dt 2 lw 1.5 lc rgb "#777777", \
     for [s = 0:series - 1] data using (only(of(s, "measured"), column("rows"))):(column("row_ns")):(column("row_low_ns")):(column("row_high_ns")) \
-        with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
+        with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
+    for [k = 1:linked] data using (only(is("measured"), column("rows"))):(column("row_ns")):(row(0)) \
+        with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 unset multiplot

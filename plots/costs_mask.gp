@@ -21,4 +21,6 @@ plot data using (column("x")):(column("y")):(0.5):(0.5):(tax_colour(column("tax"
     data using (column("x")):(column("y")):(tax_text(column("tax"))):(tax_ink(column("tax"))) \
         with labels font ",15" textcolor rgb variable notitle, \
     data using (column("x")):(column("y")):(brief(column("literal_ns"))." / ".brief(column("skip_ns"))):(tax_ink(column("tax"))) \
-        with labels offset 0, -1.6 font ",10" textcolor rgb variable notitle
+        with labels offset 0, -1.6 font ",10" textcolor rgb variable notitle, \
+    for [k = 1:linked] data using (column("x")):(column("y")):(row(0)) \
+        with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000" notitle

@@ -22,7 +22,9 @@ plot for [s = 0:1] data using (only(curve(s, 1, 2), column("max_seq"))):(column(
     for [s = 0:1] data using (only(curve(s, 1, 2), column("max_seq"))):(column("value")) with lines dt 3 lw 1.6 lc rgb colour(s), \
     for [s = 0:1] data using (only(curve(s, 1, 1), column("max_seq"))):(column("value")) with lines lw 2.2 lc rgb colour(s), \
     for [s = 0:1] data using (only(curve(s, 0, 0), column("max_seq"))):(column("value")):(column("low")):(column("high")) \
-        with yerrorbars lw 2 pt mark(s) ps 1.1 lc rgb colour(s)
+        with yerrorbars lw 2 pt mark(s) ps 1.1 lc rgb colour(s), \
+    for [k = 1:linked] data using (only(curve(0, 0, 0) || curve(1, 0, 0), column("max_seq"))):(column("value")):(row(0)) \
+        with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 unset label
 if (panels > 1) {
     set yrange [*:*]
@@ -35,6 +37,8 @@ if (panels > 1) {
     }
     set title "memory, from the runtime" offset 0, -0.6 font ",12"
     plot for [s = 2:3] data using (only(here(1, s), column("max_seq"))):(column("value")) \
-        with linespoints lw 2 pt mark(s) ps 0.9 lc rgb colour(s)
+        with linespoints lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \
+        for [k = 1:linked] data using (only(column("panel") == 1, column("max_seq"))):(column("value")):(row(0)) \
+        with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
 }
 unset multiplot

@@ -23,7 +23,9 @@ do for [p = 0:panels - 1] {
     plot data using (only(column("panel") == p, column("x"))):(column("y")):(0.5):(0.5):(tax_colour(column("tax"))) \
             with boxxyerror lc rgb variable notitle, \
         data using (only(column("panel") == p, column("x"))):(column("y")):(tax_text(column("tax"))):(tax_ink(column("tax"))) \
-            with labels font ",9" textcolor rgb variable notitle
+            with labels font ",9" textcolor rgb variable notitle, \
+        for [k = 1:linked] data using (only(column("panel") == p, column("x"))):(column("y")):(row(0)) \
+            with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000" notitle
     unset label
 }
 unset multiplot
