@@ -16,6 +16,7 @@
 #include "cases.h"
 #include "count.h"
 #include "cpu.h"
+#include "crash.h"
 #include "gbench.h"
 #include "guard.h"
 #include "machine.h"
@@ -290,7 +291,8 @@ static int keep_bench(void *context, const json_t *record)
     return json_object_set_new(context, id, json_deep_copy(record));
 }
 
-static void show(const struct options *o, const struct sm_bench_cases *list, const struct sm_timed_session *session)
+/* Whether a case that is listed crashed, here or in the process before this one. */
+static bool show(const struct options *o, const struct sm_bench_cases *list, const struct sm_timed_session *session)
 {
     char why[512];
     struct sm_records_summary summary;
@@ -301,7 +303,6 @@ static void show(const struct options *o, const struct sm_bench_cases *list, con
         for (size_t i = 0; i < list->count; i++) json_array_append(records, json_object_get(by_case, list->at[i]->id));
     else
         json_object_foreach(by_case, id, record) json_array_append(records, record);
-    json_decref(by_case);
     FILE *notes = o->format == SM_BENCH_MD ? stdout : stderr;
     if (o->by.count && o->format == SM_BENCH_MD)
         sm_by_compilers_print(records, stdout);
@@ -316,7 +317,11 @@ static void show(const struct options *o, const struct sm_bench_cases *list, con
         lead = ";";
     }
     fprintf(notes, "\nrecords: %s\nGoogle Benchmark's JSON: %s\n", o->out, o->json);
+    bool crashed = false;
+    for (size_t i = 0; i < list->count; i++) crashed |= sm_crash_is(json_object_get(by_case, list->at[i]->id));
+    json_decref(by_case);
     json_decref(records);
+    return crashed;
 }
 
 static int run_cases(struct options *o, const struct sm_bench_cases *list, struct sm_cases *cases, char *why,
@@ -347,9 +352,11 @@ static int run_cases(struct options *o, const struct sm_bench_cases *list, struc
     session->rates = sm_rates_create();
     int code = 2;
     if (session->gbench && session->rates) {
+        sm_crash_begin(o->out);
         code = sm_cases_run(cases, &o->cases, run_one, &run, why, why_bytes);
+        sm_crash_end();
         if (sm_gbench_close(session->gbench, cleared, sizeof cleared)) complain(cleared);
-        if (code != 2) show(o, list, session);
+        if (code != 2 && show(o, list, session) && !code) code = 1;
     }
     sm_rates_destroy(session->rates);
     sm_timed_session_end(session);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "crash.h"
 #include "stats.h"
 #include "timing.h"
 
@@ -159,7 +160,8 @@ struct work {
     struct sm_record *record;
     struct sm_timing *timing;
     struct sm_instances set;
-    bool fails; /* the record says why */
+    struct sm_crash_line *crash; /* what its record would say */
+    bool fails;                  /* the record says why */
     char reason[320];
 };
 
@@ -210,6 +212,8 @@ static int judge(struct sm_timed_session *session, struct work *w)
 
 static void let_go(struct work *w)
 {
+    sm_crash_line_destroy(w->crash);
+    w->crash = NULL;
     sm_instances_destroy(&w->set);
     if (w->timing) sm_witnesses_destroy(w->timing->witnesses);
     free(w->timing);
@@ -232,6 +236,8 @@ static int take_up(struct sm_timed_session *session, const struct sm_bench_case 
     }
     sm_timed_describe(w->record, c);
     sm_record_set_string(w->record, "unit", "ns");
+    w->crash = sm_crash_line_create(w->record);
+    sm_crash_at(w->crash);
     w->timing->c = c;
     w->timing->set = &w->set;
     if (c->refused || sm_instances_create(&w->set, c, session->l2_bytes, session->l3_bytes, session->memory_bytes,
@@ -268,6 +274,7 @@ static void take_turns(struct sm_timed_session *session, struct work *works, con
     }
     for (size_t i = 0; i < count; i++) {
         struct work *w = &works[order[i]];
+        sm_crash_at(w->crash);
         if (!w->fails && sm_timing_turn(session, w->timing, w->c->id, calls[order[i]], w->reason, sizeof w->reason))
             fail(w, w->reason);
     }
@@ -297,6 +304,7 @@ int sm_timed_turns(struct sm_timed_session *session, const struct sm_bench_case 
     }
     for (size_t i = 0; i < made; i++) {
         struct work *w = &works[i];
+        sm_crash_at(w->crash);
         if (!result && !w->fails) judge(session, w);
         sm_record_put_json(w->record, "order", "in_turns_with", json_integer((json_int_t)count - 1));
         let_go(w);

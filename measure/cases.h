@@ -85,7 +85,8 @@ int sm_cases_add(struct sm_cases *cases, const char *id, const char *group, doub
 size_t sm_cases_count(const struct sm_cases *cases);
 const struct sm_case *sm_cases_at(const struct sm_cases *cases, size_t i);
 
-/* What is left to run after --resume and --budget, in the order to run it. */
+/* What is left to run after --resume, which leaves out what is done and what crashed, and --budget; in the order to run
+ * it. */
 struct sm_case_plan {
     const struct sm_case **cases;
     size_t count;

@@ -9,7 +9,7 @@
 #include "machine.h"
 
 struct finished {
-    json_t *ids;     /* case -> true when its last record was ok */
+    json_t *ids;     /* case -> true when its last record was ok, or says that it crashed */
     json_t *machine; /* of this process */
 };
 
@@ -42,7 +42,10 @@ static int note(void *context, const json_t *record)
     struct finished *f = context;
     if (!same_run(record, f->machine)) return 0;
     const char *id = json_string_value(json_object_get(record, "case"));
-    json_object_set_new(f->ids, id, json_boolean(!strcmp(json_string_value(json_object_get(record, "status")), "ok")));
+    const char *why = json_string_value(json_object_get(record, "why"));
+    const bool crashed = why && !strncmp(why, "crashed by ", 11); /* it would end this process too */
+    const bool ok = !strcmp(json_string_value(json_object_get(record, "status")), "ok");
+    json_object_set_new(f->ids, id, json_boolean(ok || crashed));
     return 0;
 }
 
