@@ -23,6 +23,7 @@
 #define ROWS_REPEAT 6 /* the most whose sums fit 32 registers: where tiles are passed over more than once */
 #define STEP 16       /* blocks; a vector of floats */
 #define AHEAD 8192    /* bytes that the prefetches are ahead of the loads */
+#define PAGE 4096
 #define MAGIC 0x4b400000
 
 /* Constant numbers of turns, of which `rows` is known at compile time: both gcc 12 and clang 14 unroll this wholly, and
@@ -78,11 +79,18 @@ static inline __attribute__((always_inline)) void step_prepare(struct step *step
     }
 }
 
-/* Hardware follows the one stream of a tile, best where that is all that binds: weights of 8 bits, or one or two rows.
- * More rows leave it too little time at the end of each page. */
+/* Hardware follows the one stream of a tile, best where that is all that binds: few rows, of weights of 8 bits more
+ * than of 4. More rows leave it too little time at the beginning of each page. */
 static inline int prefetches(size_t quant_bytes, size_t rows)
 {
-    return quant_bytes == 16 && rows > 2;
+    return rows > (quant_bytes == 16 ? 2 : 6);
+}
+
+/* Where it is left to hardware: a line of each page of the next step, so that the page's address and its first lines
+ * are there in time. */
+static inline __attribute__((always_inline)) void prefetch_pages(const uint8_t *next_step, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += PAGE) SM_PREFETCH_L2(next_step + at);
 }
 
 /* dot = a block's integers, from the starts on. */
@@ -130,7 +138,7 @@ static inline __attribute__((always_inline)) void store_rows(const ARGS *a, size
 static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const uint8_t *tile, size_t r, size_t o,
                                                             size_t quant_bytes, int has_offset, size_t rows)
 {
-    const size_t blocks = a->in / SM_GROUP;
+    const size_t blocks = a->in / SM_GROUP, step_bytes = STEP * sm_tile_block_bytes(quant_bytes, has_offset);
     const int8_t *x = a->x.q + r * a->in;
     const __m512 magic = _mm512_castsi512_ps(_mm512_set1_epi32(MAGIC));
     struct step step;
@@ -139,6 +147,7 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
     for (size_t b = 0; b < blocks; b += STEP) {
         const size_t count = blocks - b < STEP ? blocks - b : STEP;
         step_prepare(&step, &a->x, r * blocks + b, blocks, count, quant_bytes, has_offset, rows);
+        if (!prefetches(quant_bytes, rows)) prefetch_pages(tile + step_bytes, step_bytes);
         for (size_t s = 0; s < count; s++, x += SM_GROUP, tile += sm_tile_block_bytes(quant_bytes, has_offset)) {
             const uint8_t *scales = tile + sm_tile_scales_at(quant_bytes), *offsets = scales + 2 * SM_TILE;
             __m512i dot[2][ROWS];
