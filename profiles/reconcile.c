@@ -12,7 +12,7 @@
 #include "record.h"
 
 /* Calls of the model are made more often where they are over soon. */
-enum { ALONE_CALLS = 5, COLD_CALLS = 4, CALLS = 5, CALLS_MOST = 40, CALLS_NS = 600000000 };
+enum { ALONE_CALLS = 5, COLD_CALLS = 4, CALLS = 10, CALLS_MOST = 60, CALLS_NS = 1000000000 };
 
 /* Memory larger than the caches. */
 struct area {
