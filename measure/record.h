@@ -40,8 +40,8 @@
  *   ridge             of a matmul in bench: {"rows","memory","dram_rows","scheme"}: rows at which reading the weights
  *                     takes as long as multiplying, from the level that holds them and from DRAM (bench/ridge.h)
  *   reconciliation    of a profile: {"steps":[{"label","model_ns","replay_ns","alone_ns","cold_ns","barriers",
- *                     "cause"}],"call_ns","barrier_ns"}, least times of one call's steps in the model, in a replay of
- *                     the call, and alone (profiles/reconcile.h)
+ *                     "cause"}],"call_ns","around_ns","barrier_ns"}, least times of one call's steps in the model,
+ *                     in a replay of the call, and alone (profiles/reconcile.h)
  *   turn              of a session of turns: {"turn":2,"of":3,"way":"buckets"|"decode"|"decode-loop"|"re-prefill"|
  *                     "exact","past","tokens","when_full","policy","turns","append_buckets":[..],
  *                     "prefill_buckets":[..],"calls":[{"phase","rows","tokens","past","policy"}],"peir"}; samples are

@@ -22,7 +22,9 @@ struct sm_reconciled {
     double model_ns[SM_LABELS], replay_ns[SM_LABELS], alone_ns[SM_LABELS], cold_ns[SM_LABELS];
     size_t barriers[SM_LABELS]; /* that a call waits at after them */
     double call_ns;             /* of the whole call in the model */
+    double around_ns;           /* of that, outside its steps */
     double barrier_ns;          /* of one barrier; NAN: not known */
+    size_t threads;
 };
 
 /* In place of each call of a kernel in the model, which it must make. */

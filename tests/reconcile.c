@@ -16,7 +16,7 @@
 static const char *cause(double model, double replay, double alone, double cold, size_t barriers)
 {
     static char text[128];
-    struct sm_reconciled r = {.call_ns = 1000, .barrier_ns = 10};
+    struct sm_reconciled r = {.call_ns = 1000, .barrier_ns = 10, .threads = 2};
     r.model_ns[SM_LABEL_DOWN] = model;
     r.replay_ns[SM_LABEL_DOWN] = replay;
     r.alone_ns[SM_LABEL_DOWN] = alone;
@@ -34,6 +34,7 @@ static void a_difference_has_its_likely_cause(void **state)
     assert_non_null(strstr(cause(240, 200, 150, 290, 1), "the step itself")); /* whatever memory would cost it */
     assert_non_null(strstr(cause(240, 200, 240, 290, 1), "the step itself")); /* and however long it took alone */
     assert_non_null(strstr(cause(300, 295, 200, 310, 1), "cold weights or operands: 48 % more"));
+    assert_non_null(strstr(cause(300, 295, 200, 210, 1), "operands in other cores' caches: 48 % more"));
     assert_non_null(strstr(cause(300, 300, 200, 310, 9), "9 barriers"));
     assert_non_null(strstr(cause(200, 240, 200, 210, 1), "replayed"));
     assert_non_null(strstr(cause(100, 100, 200, 210, 1), "alone"));
@@ -73,8 +74,12 @@ static void a_step_that_was_slowed_down_is_named(void **state)
         struct sm_model *model;
         struct sm_weights *weights;
         struct sm_model_shape shape;
-        const struct sm_trial trial = {
-            .max_seq = 256, .prompt = 64, .gen = large ? 8 : 0, .threads = 1, .tokens = tokens, .kv = SM_KV_F16};
+        const struct sm_trial trial = {.max_seq = large ? 64 : 256,
+                                       .prompt = large ? 32 : 64,
+                                       .gen = large ? 8 : 0,
+                                       .threads = 1,
+                                       .tokens = tokens,
+                                       .kv = SM_KV_F16};
         if (sm_shape_load(&shape, "smollm2-135m", why, sizeof why)) fail_msg("%s", why);
         if (large
                 ? sm_model_synthetic(&model, &shape, SM_FORMAT_Q4_0, 1, why, sizeof why)
