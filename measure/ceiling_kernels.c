@@ -84,6 +84,17 @@ static const struct {
                          : [p] "+r"(p), [q] "+r"(q), [n] "+r"(bytes)                                                   \
                          : [step] "i"(16 * w)                                                                          \
                          : "cc", "memory", VECTORS);                                                                   \
+    }                                                                                                                  \
+    static void copy_stream_##suffix(const char *p, char *q, size_t bytes)                                             \
+    {                                                                                                                  \
+        __asm__ volatile(".p2align 6\n1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(PUT_STREAM_##suffix, w, 0)              \
+                             EIGHT(LOAD_##suffix, w, 8) EIGHT(PUT_STREAM_##suffix, w, 8) "addq %[step], %[p]\n\t"      \
+                                                                                         "addq %[step], %[q]\n\t"      \
+                                                                                         "subq %[step], %[n]\n\t"      \
+                                                                                         "jnz 1b\n\tsfence\n\t" end    \
+                         : [p] "+r"(p), [q] "+r"(q), [n] "+r"(bytes)                                                   \
+                         : [step] "i"(16 * w)                                                                          \
+                         : "cc", "memory", VECTORS);                                                                   \
     }
 
 #define LOAD_sse(v, w, n) "movaps " OFFSET(w, n) ", %%xmm" TEXT(v) "\n\t"
@@ -91,16 +102,19 @@ static const struct {
 #define STORE_sse(v, w, n) "movaps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define STREAM_sse(v, w, n) "movntps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define PUT_sse(v, w, n) "movaps %%xmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
+#define PUT_STREAM_sse(v, w, n) "movntps %%xmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define LOAD_avx2(v, w, n) "vmovaps " OFFSET(w, n) ", %%ymm" TEXT(v) "\n\t"
 #define FILL_avx2(v, w, n) "vmovups %[d], %%ymm" TEXT(v) "\n\t"
 #define STORE_avx2(v, w, n) "vmovaps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define STREAM_avx2(v, w, n) "vmovntps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define PUT_avx2(v, w, n) "vmovaps %%ymm" TEXT(v) ", " BEYOND(w, n) "\n\t"
+#define PUT_STREAM_avx2(v, w, n) "vmovntps %%ymm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define LOAD_avx512(v, w, n) "vmovaps " OFFSET(w, n) ", %%zmm" TEXT(v) "\n\t"
 #define FILL_avx512(v, w, n) "vmovups %[d], %%zmm" TEXT(v) "\n\t"
 #define STORE_avx512(v, w, n) "vmovaps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define STREAM_avx512(v, w, n) "vmovntps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define PUT_avx512(v, w, n) "vmovaps %%zmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
+#define PUT_STREAM_avx512(v, w, n) "vmovntps %%zmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 
 MEMORY_FN(sse, 16, "")
 MEMORY_FN(avx2, 32, "vzeroupper\n\t")
@@ -111,10 +125,11 @@ static const struct {
     void (*write)(char *p, size_t bytes);
     void (*stream)(char *p, size_t bytes);
     void (*copy)(const char *p, char *q, size_t bytes);
-} loops[] = {{read_sse, write_sse, stream_sse, copy_sse},
-             {read_avx2, write_avx2, stream_avx2, copy_avx2},
-             {read_avx512, write_avx512, stream_avx512, copy_avx512},
-             {read_avx512, write_avx512, stream_avx512, copy_avx512}};
+    void (*copy_stream)(const char *p, char *q, size_t bytes);
+} loops[] = {{read_sse, write_sse, stream_sse, copy_sse, copy_stream_sse},
+             {read_avx2, write_avx2, stream_avx2, copy_avx2, copy_stream_avx2},
+             {read_avx512, write_avx512, stream_avx512, copy_avx512, copy_stream_avx512},
+             {read_avx512, write_avx512, stream_avx512, copy_avx512, copy_stream_avx512}};
 
 uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes)
 {
@@ -123,6 +138,7 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
         case SM_MEMORY_READ: loops[l].read(memory, bytes); break;
         case SM_MEMORY_WRITE: loops[l].write(memory, bytes); break;
         case SM_MEMORY_STREAM: loops[l].stream(memory, bytes); break;
+        case SM_MEMORY_COPY_STREAM: loops[l].copy_stream(memory, memory + bytes / 2, bytes / 2); break;
         default: loops[l].copy(memory, memory + bytes / 2, bytes / 2); break;
         }
     return passes * bytes;
@@ -313,7 +329,8 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
             }
             sink = sum;
             break;
-        case SM_MEMORY_COPY: memcpy(memory + bytes / 2, memory, bytes / 2); break;
+        case SM_MEMORY_COPY:
+        case SM_MEMORY_COPY_STREAM: memcpy(memory + bytes / 2, memory, bytes / 2); break;
         default: memset(memory, (int)(i % 255 + 1), bytes); break;
         }
         __asm__ volatile("" : : "r"(memory) : "memory");

@@ -6,7 +6,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum sm_memory_kind { SM_MEMORY_READ, SM_MEMORY_WRITE, SM_MEMORY_COPY, SM_MEMORY_STREAM, SM_MEMORY_KINDS };
+enum sm_memory_kind {
+    SM_MEMORY_READ,
+    SM_MEMORY_WRITE,
+    SM_MEMORY_COPY,
+    SM_MEMORY_STREAM,
+    SM_MEMORY_COPY_STREAM, /* what is written goes past the caches */
+    SM_MEMORY_KINDS
+};
 
 /* Passes over `bytes` (a multiple of 2048) at memory, 64-byte aligned, by the widest vectors of this CPU. A
  * copy goes from the first half to the second. Returns the bytes it moved. */

@@ -136,10 +136,11 @@ static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_
         level[DRAM] = (struct level){"dram", {0}, "the memory is too small to go beyond the last cache", false};
 }
 
-/* One way to move bytes at one level. */
+/* Ways to move bytes at one level: the better one counts. */
 struct memory_row {
     const struct level *level;
-    enum sm_memory_kind kind;
+    enum sm_memory_kind kinds[2];
+    size_t count;
     struct sm_ceiling *ceiling;
 };
 
@@ -150,19 +151,22 @@ static void measure_row(const struct memory_row *row, struct team *team, int rou
     size_t sizes = 0;
     while (sizes < SIZES && row->level->bytes[sizes]) sizes++;
     if (!sizes || (beyond && round % 3)) return;
-    struct job job = {.kind = row->kind, .bytes = row->level->bytes[(size_t)round % sizes]};
+    struct job job = {.kind = row->kinds[0], .bytes = row->level->bytes[(size_t)round % sizes]};
     job.own = row->level->own;
     /* other pages in each round: those of one place may crowd into the same sets */
     job.offset = round_down((team->share - job.bytes) / ROUNDS * (size_t)round);
     job.repetitions = beyond ? 2 : 4;
     job.passes = beyond ? 1 : passes_for(team, job, want_ns);
     const double moved = (double)job.passes * (double)job.bytes * team->threads;
-    const double rate = moved / run_team(team, &job) * 1e9;
-    if (row->ceiling->value >= rate) return;
-    row->ceiling->value = rate;
-    row->ceiling->bytes = job.bytes * (size_t)team->threads;
-    row->ceiling->core_hz = job.own ? core_hz : NAN;
-    row->ceiling->why = NULL;
+    for (size_t i = 0; i < row->count; i++) {
+        job.kind = row->kinds[i];
+        const double rate = moved / run_team(team, &job) * 1e9;
+        if (row->ceiling->value >= rate) continue;
+        row->ceiling->value = rate;
+        row->ceiling->bytes = job.bytes * (size_t)team->threads;
+        row->ceiling->core_hz = job.own ? core_hz : NAN;
+        row->ceiling->why = NULL;
+    }
 }
 
 static void measure_scheme(struct sm_ceilings *out, struct team *team, const struct sm_scheme *scheme)
@@ -229,18 +233,19 @@ static int measure_memory(struct sm_ceilings *out, struct team *team, int first,
 {
     const bool again = first > L1;
     struct level levels[LEVELS];
-    struct memory_row rows[LEVELS * SM_MEMORY_KINDS];
+    struct memory_row rows[LEVELS * 4];
     size_t share = GRAIN, count = 0;
     choose_levels(levels, (size_t)team->threads, effort);
     for (int l = first; l < LEVELS; l++) {
         for (size_t i = 0; i < SIZES; i++)
             if (levels[l].bytes[i] > share) share = levels[l].bytes[i];
-        for (int k = 0; k < SM_MEMORY_KINDS; k++) {
+        for (int k = 0; k <= SM_MEMORY_STREAM; k++) {
             if (k == SM_MEMORY_STREAM && l != DRAM) continue; /* goes past the caches whatever its size */
             struct sm_ceiling *c = add(out, "B/s", team->threads);
             snprintf(c->name, sizeof c->name, "%s_%s", levels[l].name, kinds[k]);
             c->why = levels[l].why;
-            rows[count++] = (struct memory_row){&levels[l], (enum sm_memory_kind)k, c};
+            const size_t ways = k == SM_MEMORY_COPY && l == DRAM ? 2 : 1;
+            rows[count++] = (struct memory_row){&levels[l], {(enum sm_memory_kind)k, SM_MEMORY_COPY_STREAM}, ways, c};
         }
     }
     const size_t bytes = share * (size_t)team->threads + HUGE_PAGE;
