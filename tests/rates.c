@@ -105,6 +105,21 @@ static void attention_pays_for_its_scores(void **state)
     sm_record_destroy(r);
 }
 
+/* Queries in 16 bits, not floats. */
+static void integer_attention_is_held_to_integers(void **state)
+{
+    (void)state;
+    if (!(sm_cpu_features() & SM_CPU_AVX512VNNI)) skip();
+    const double most = sm_ceiling_named(sm_ceilings(1), "dpwssd_i16_avx512vnni")->value;
+    struct sm_bench_case c = case_of("attention_i8", "literal_avx512vnni");
+    struct sm_share share;
+    struct sm_record *r = judged(&c, 2 / most, &share);
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")),
+                        "dpwssd_i16_avx512vnni");
+    assert_near(share.value, 0.5);
+    sm_record_destroy(r);
+}
+
 static struct sm_ceilings two(double bandwidth, double seconds)
 {
     return (struct sm_ceilings){.threads = 1,
@@ -224,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exp_and_tanh_bind_where_they_are_worked_out, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(attention_pays_for_its_scores, open_rates, close_rates),
+        cmocka_unit_test_setup_teardown(integer_attention_is_held_to_integers, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(the_better_ceiling_is_kept, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(far_memory_is_measured_again, open_rates, close_rates),
         cmocka_unit_test(a_ridge_is_where_two_ceilings_meet),
