@@ -53,3 +53,10 @@ int sm_choices_recipe(const char *name, char *why, size_t why_bytes)
     snprintf(why, why_bytes, "there is no recipe '%.60s': they are %s", name, all);
     return -1;
 }
+
+int sm_choices_synthetic(const char *name, enum sm_format *format, char *why, size_t why_bytes)
+{
+    if (!sm_format_named(name, format) && sm_model_synthesises(*format)) return 0;
+    snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", name);
+    return -1;
+}

@@ -39,10 +39,7 @@ static int check(struct costs_options *o, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "--rounds goes from 1 to %d", MOST_ROUNDS);
         return -1;
     }
-    if (sm_format_named(o->synthetic_name, &o->synthetic_format) || !sm_model_synthesises(o->synthetic_format)) {
-        snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", o->synthetic_name);
-        return -1;
-    }
+    if (sm_choices_synthetic(o->synthetic_name, &o->synthetic_format, why, why_bytes)) return -1;
     if (o->show && (o->cases.resume || o->cases.out || o->force || o->cases.dry_run)) {
         snprintf(why, why_bytes,
                  "--show measures nothing: --resume, --out, --force and --dry-run cannot stand beside it");
@@ -84,14 +81,9 @@ enum sm_arguments_result costs_options_parse(struct costs_options *o, int argc, 
         {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRING, &o->recipe, NULL, "NAME",
          "native (default), float, w4c-a8, ...: see the README"},
-        {"scales", 0, SM_ARGUMENT_STRING, &o->scales, NULL, "FILE",
-         "static scales (default: results/scales/MODEL-RECIPE.json)"},
+        SM_MODEL_ARGUMENTS(o),
         {"rounds", 0, SM_ARGUMENT_INTEGER, &o->rounds, NULL, "N",
          "over the whole grid, one after the other (default 5)"},
-        {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
-         "seed of tokens and synthetic weights (default 1)"},
-        {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
-         "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},
         {"force", 0, SM_ARGUMENT_FLAG, &o->force, NULL, NULL, "start the table over where there is one already"},
         {"show", 0, SM_ARGUMENT_STRING, &o->show, NULL, "TABLE",
          "print a table again, a file or that of a model, and measure nothing"},

@@ -59,10 +59,7 @@ static int check(struct planner_options *o, char *why, size_t why_bytes)
         snprintf(why, why_bytes, "--kv '%.40s' is not one of f32, f16, i8, i16", o->kv_name);
         return -1;
     }
-    if (sm_format_named(o->synthetic_name, &o->synthetic_format) || !sm_model_synthesises(o->synthetic_format)) {
-        snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", o->synthetic_name);
-        return -1;
-    }
+    if (sm_choices_synthetic(o->synthetic_name, &o->synthetic_format, why, why_bytes)) return -1;
     if (o->quiet) o->cases.progress = NULL;
     return sm_choices_recipe(o->recipe, why, why_bytes) < 0 ? -1 : 0;
 }
@@ -107,8 +104,7 @@ enum sm_arguments_result planner_options_parse(struct planner_options *o, int ar
         {"threads", 0, SM_ARGUMENT_INTEGER, &o->threads, NULL, "N", "team size (default: all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRING, &o->recipe, NULL, "NAME",
          "native (default), float, w4c-a8, ...: see the README"},
-        {"scales", 0, SM_ARGUMENT_STRING, &o->scales, NULL, "FILE",
-         "static scales (default: results/scales/MODEL-RECIPE.json)"},
+        SM_MODEL_ARGUMENTS(o),
         {"verify", 0, SM_ARGUMENT_FLAG, &o->verify, NULL, NULL,
          "replay sessions on the model: predicted beside measured"},
         {"budget", 0, SM_ARGUMENT_DURATION, &o->cases.budget, NULL, "TIME", "for the replays (default 30s)"},
@@ -117,10 +113,6 @@ enum sm_arguments_result planner_options_parse(struct planner_options *o, int ar
         {"dry-run", 0, SM_ARGUMENT_FLAG, &o->cases.dry_run, NULL, NULL, "list the replays and their time, run none"},
         {"out", 0, SM_ARGUMENT_STRING, &o->cases.out, NULL, "DIR",
          "folder of the records, or FILE.jsonl (default: in results/)"},
-        {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
-         "seed of tokens, synthetic weights, and which sessions (default 1)"},
-        {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
-         "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &o->quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &o->format, formats, "FORMAT", "text (default), json, manifest"},
         SM_ARGUMENTS_END,

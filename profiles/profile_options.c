@@ -102,11 +102,7 @@ static int check(struct profile_options *o, char *why, size_t why_bytes)
     }
     for (size_t i = 0; i < o->recipes.count; i++)
         if ((o->recipe_index[i] = sm_choices_recipe(o->recipes.value[i], why, why_bytes)) < 0) return -1;
-    const char *f = o->synthetic_name;
-    if (sm_format_named(f, &o->synthetic_format) || !sm_model_synthesises(o->synthetic_format)) {
-        snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", f);
-        return -1;
-    }
+    if (sm_choices_synthetic(o->synthetic_name, &o->synthetic_format, why, why_bytes)) return -1;
     if (sm_choices_forced(&o->variants, &o->forced, why, why_bytes)) return -1;
     for (size_t i = 0; o->count && i < o->forced.count; i++) {
         const struct sm_forced *one = &o->forced.list[i];
@@ -161,8 +157,7 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"threads", 0, SM_ARGUMENT_LIST, &o->threads, NULL, "LIST", "team sizes (default: 1 and all CPUs)"},
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST",
          "native (default), float, w4c-a8, w4c-a16, ...: see the README"},
-        {"scales", 0, SM_ARGUMENT_STRING, &o->scales, NULL, "FILE",
-         "static scales (default: results/scales/MODEL-RECIPE.json)"},
+        SM_MODEL_ARGUMENTS(o),
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT (see slotmark list)"},
         {"counters", 0, SM_ARGUMENT_STRINGS, &o->counters, NULL, "LIST",
          "groups or files (default core,software; all; none: no pass)"},
@@ -174,16 +169,12 @@ enum sm_arguments_result profile_options_parse(struct profile_options *o, int ar
         {"prompt-file", 0, SM_ARGUMENT_STRING, &o->text_file, NULL, "FILE", "the same from a file"},
         {"chat", 0, SM_ARGUMENT_FLAG, &o->chat, NULL, NULL, "put the model's turn markers around that text"},
         {"show", 0, SM_ARGUMENT_FLAG, &o->show, NULL, NULL, "print what the model says (to stderr unless -o md)"},
-        {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
-         "seed of tokens and synthetic weights (default 1)"},
         {"padding", 0, SM_ARGUMENT_CHOICE, &o->padding, sides, "SIDE",
          "of the prompt in prefill: right (default), left"},
         {"trace", 0, SM_ARGUMENT_STRING, &o->trace, NULL, "FILE", "steps of each thread, for Perfetto (one more run)"},
         {"reconcile", 0, SM_ARGUMENT_FLAG, &o->reconcile, NULL, NULL,
          "time each step alone too, and name what differs"},
         {"print-tokens", 0, SM_ARGUMENT_FLAG, &o->print_tokens, NULL, NULL, "print the greedy tokens of each trial"},
-        {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT",
-         "of a shape's weights: Q4_0 (default), Q4_1, Q8_0, F32"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &o->format, sm_rows_formats, "FORMAT",
          "table on stdout: md (default), csv, json, jsonl, sql"},
         SM_CASE_ARGUMENTS(&o->cases),

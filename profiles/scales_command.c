@@ -65,9 +65,8 @@ static enum sm_arguments_result parse(struct options *o, int argc, char **argv, 
         snprintf(why, why_bytes, "--window goes from 1 to 65536 and --most from 1 to %d", 1 << 24);
     else if (o->threads < 1 || o->threads > 1024 || !(o->momentum >= 0 && o->momentum < 1))
         snprintf(why, why_bytes, "--threads goes from 1 to 1024 and --momentum from 0 to below 1");
-    else if (sm_format_named(o->synthetic_name, &o->synthetic_format) || o->synthetic_format == SM_FORMAT_F16)
-        snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", o->synthetic_name);
-    else if (sm_choices_recipe(o->recipe, why, why_bytes) >= 0)
+    else if (!sm_choices_synthetic(o->synthetic_name, &o->synthetic_format, why, why_bytes) &&
+             sm_choices_recipe(o->recipe, why, why_bytes) >= 0)
         return SM_ARGUMENTS_OK;
     return SM_ARGUMENTS_BAD;
 }

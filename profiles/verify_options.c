@@ -87,10 +87,7 @@ static int check(struct verify_options *o, char *why, size_t why_bytes)
     }
     for (size_t i = 0; i < o->recipes.count; i++)
         if ((o->recipe_index[i] = sm_choices_recipe(o->recipes.value[i], why, why_bytes)) < 0) return -1;
-    if (sm_format_named(o->synthetic_name, &o->synthetic_format) || o->synthetic_format == SM_FORMAT_F16) {
-        snprintf(why, why_bytes, "--synthetic-format '%.40s' is not one of Q4_0, Q4_1, Q8_0, F32", o->synthetic_name);
-        return -1;
-    }
+    if (sm_choices_synthetic(o->synthetic_name, &o->synthetic_format, why, why_bytes)) return -1;
     return check_buckets("buckets", &o->buckets, why, why_bytes) ||
                    check_buckets("prefill-buckets", &o->prefill_buckets, why, why_bytes) ||
                    settle_turns(o, why, why_bytes) || read_limits(&o->limit_texts, &o->limits, why, why_bytes) ||
@@ -128,8 +125,7 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
         {"recipe", 0, SM_ARGUMENT_STRINGS, &o->recipes, NULL, "LIST", "recipes to verify (default native)"},
         {"kv", 0, SM_ARGUMENT_STRINGS, &o->kv, kv_types, "LIST", "KV types to verify (default f16)"},
         {"scale-in", 0, SM_ARGUMENT_STRINGS, &o->scale_in, places, "LIST", "attention scale: scores (default), q, k"},
-        {"scales", 0, SM_ARGUMENT_STRING, &o->scales, NULL, "FILE",
-         "static scales (default: results/scales/MODEL-RECIPE.json)"},
+        SM_MODEL_ARGUMENTS(o),
         {"variant", 0, SM_ARGUMENT_STRINGS, &o->variants, NULL, "LIST", "force FAMILY=VARIANT on the tested side"},
         {"turns", 0, SM_ARGUMENT_STRING, &o->turns_text, NULL, "LIST",
          "PROMPT+GENERATED,... (default " VERIFY_STANDARD_TURNS ", or the golden's)"},
@@ -141,8 +137,6 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
         {"prefill-buckets", 0, SM_ARGUMENT_LIST, &o->prefill_buckets, NULL, "LIST", "(default: max_seq alone)"},
         {"when-full", 0, SM_ARGUMENT_CHOICE, &o->when_full, policies, "POLICY", "smaller (default), decode, refuse"},
         {"tokens", 0, SM_ARGUMENT_STRING, &o->tokens, NULL, "FILE", "prompt tokens as numbers (default: from a seed)"},
-        {"token-seed", 0, SM_ARGUMENT_INTEGER, &o->token_seed, NULL, "N",
-         "of tokens and synthetic weights (default 1)"},
         {"text", 0, SM_ARGUMENT_STRING, &o->text, NULL, "FILE",
          "perplexity over a text (*.tokens: numbers), windows of max_seq"},
         {"stride", 0, SM_ARGUMENT_INTEGER, &o->stride, NULL, "N", "of its windows (default: half of them)"},
@@ -154,7 +148,6 @@ enum sm_arguments_result verify_options_parse(struct verify_options *o, int argc
         {"limit", 0, SM_ARGUMENT_STRINGS, &o->limit_texts, NULL, "LIST",
          "peir=%, mean=, max=, kl=nats, argmax=%, perplexity=%"},
         {"threads", 0, SM_ARGUMENT_INTEGER, &o->threads, NULL, "N", "team size (default: all CPUs)"},
-        {"synthetic-format", 0, SM_ARGUMENT_STRING, &o->synthetic_name, NULL, "FORMAT", "of a shape's weights (Q4_0)"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &o->format, formats, "FORMAT", "md (default), csv, json, jsonl"},
         SM_CASE_ARGUMENTS(&o->cases),
         SM_ARGUMENTS_END,
