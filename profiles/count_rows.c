@@ -49,8 +49,8 @@ static void print_md(const json_t *record, FILE *out)
     else
         fprintf(out, "A prefill of %.0f rows, %.0f of them real", sm_cell_number(record, "bucket"),
                 sm_cell_number(record, "n_prompt"));
-    fprintf(out, ", %.3f instructions a multiply-add:\n\n| step                | calls | share |",
-            total / sm_cell_number(record, "ops"));
+    fprintf(out, ", caches %s, %.3f instructions a multiply-add:\n\n| step                | calls | share |",
+            sm_cell_text(record, "cache_state"), total / sm_cell_number(record, "ops"));
     for (size_t c = 0; c < COLUMNS; c++) fprintf(out, " %*s |", columns[c].width, columns[c].head);
     fputs("\n|---------------------|------:|------:|", out);
     for (size_t c = 0; c < COLUMNS; c++) fprintf(out, "%.*s:|", columns[c].width + 1, "-----------------");
@@ -80,7 +80,7 @@ static void print_csv(const json_t *record, FILE *out)
                 sm_cell_number(record, "threads"), sm_cell_number(record, "max_seq"), sm_cell_text(step, "label"),
                 sm_cell_number(step, "calls"));
         for (size_t c = 0; c < COLUMNS; c++) fprintf(out, ",%.15g", sm_cell_number(step, columns[c].name));
-        fputc('\n', out);
+        fprintf(out, ",%s\n", sm_cell_text(record, "cache_state"));
     }
 }
 
@@ -91,7 +91,7 @@ void sm_count_trial_print(const json_t *records, enum sm_rows_format format, FIL
     if (format == SM_ROWS_CSV) {
         fputs("case,phase,threads,max_seq,step,calls", out);
         for (size_t c = 0; c < COLUMNS; c++) fprintf(out, ",%s", columns[c].name);
-        fputc('\n', out);
+        fputs(",cache_state\n", out);
     }
     if (format == SM_ROWS_JSON) fputs("[\n", out);
     json_array_foreach(records, i, record)
@@ -110,6 +110,6 @@ void sm_count_trial_print(const json_t *records, enum sm_rows_format format, FIL
     if (format == SM_ROWS_MD)
         fputs(
             "\nof kernels alone, by callgrind; a team's shares one after another in one thread; I1, D1, LL: misses of "
-            "simulated caches\n",
+            "simulated caches,\ncold: swept before the call; hot: as the calls before it left them\n",
             out);
 }

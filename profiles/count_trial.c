@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "machine.h"
 #include "trial_record.h"
 
 #define STEP_SYMBOL "sm_count_step_"
 #define PHASE_SYMBOL "sm_count_phase"
+#define LEAST_SWEEP ((size_t)32 << 20)
 
 typedef void entry(const void *args, struct sm_part part, sm_kernel_fn *fn);
 
@@ -57,6 +59,18 @@ static struct sm_session_options options_of(const struct sm_trial *t)
     return (struct sm_session_options){.max_seq = t->max_seq, .kv = t->kv, .threads = t->threads};
 }
 
+/* Reads so much that what loading and packing left in the simulated caches is gone: callgrind simulates what it does
+ * not count as well. -1: no memory. */
+static int sweep_caches(void)
+{
+    const size_t last = sm_machine()->l3_bytes, bytes = 2 * (last > LEAST_SWEEP ? last : LEAST_SWEEP);
+    volatile char *area = calloc(1, bytes);
+    if (!area) return -1;
+    for (size_t i = 0; i < bytes; i += 16) (void)area[i];
+    free((void *)(uintptr_t)area);
+    return 0;
+}
+
 int sm_count_trial_child(const struct sm_trial *t, const struct sm_weights *weights, size_t n, char *why,
                          size_t why_bytes)
 {
@@ -64,7 +78,9 @@ int sm_count_trial_child(const struct sm_trial *t, const struct sm_weights *weig
     struct sm_session *session = NULL;
     options.hooks.call = call;
     if (sm_session_create(&session, weights, &options, why, why_bytes)) return -1;
-    int failed = sm_session_prefill(session, t->tokens, t->prompt, t->padding, why, why_bytes);
+    int failed = sweep_caches();
+    if (failed) snprintf(why, why_bytes, "there is no memory to sweep the caches with");
+    if (!failed) failed = sm_session_prefill(session, t->tokens, t->prompt, t->padding, why, why_bytes);
     sm_count_phase();
     for (size_t i = 0; i < t->gen && !failed; i++)
         failed = sm_session_decode(session, sm_session_argmax(session), why, why_bytes);
@@ -121,8 +137,9 @@ static struct sm_record *make(const struct sm_callgrind *tool, const struct sm_t
     struct sm_record *r = sm_record_create("count", id);
     if (!r) return NULL;
     sm_trial_label(r, t, source, weights->recipe);
-    sm_record_set_string(r, "cache_state", NULL); /* as the run before leaves them */
-    sm_record_set_string(r, "unit", NULL);        /* of samples, of which a count has none */
+    /* a prefill finds nothing there; each token what the calls before it have left */
+    sm_record_set_string(r, "cache_state", phase == SM_PHASE_DECODE ? "hot" : "cold");
+    sm_record_set_string(r, "unit", NULL); /* of samples, of which a count has none */
     sm_record_set_string(r, "phase", sm_phase_name(phase));
     sm_record_set_integer(r, "bucket", phase == SM_PHASE_DECODE ? 1 : (int64_t)t->max_seq);
     if (phase == SM_PHASE_DECODE) {
