@@ -9,6 +9,7 @@ size_t sm_matmul_weight_bytes(enum sm_format format, size_t out, size_t in)
 {
     switch (format) {
     case SM_FORMAT_F32: return out * in * sizeof(float);
+    case SM_FORMAT_F16: return out * in * sizeof(uint16_t);
     case SM_FORMAT_Q4_0: return out * (in / SM_GROUP) * sizeof(struct sm_block_q4_0);
     case SM_FORMAT_Q4_1: return out * (in / SM_GROUP) * sizeof(struct sm_block_q4_1);
     case SM_FORMAT_Q8_0: return out * (in / SM_GROUP) * sizeof(struct sm_block_q8_0);
@@ -47,6 +48,13 @@ static uint16_t pick_half(struct sm_random *r, enum sm_regime regime, int is_off
     }
 }
 
+static void fill_halves(uint16_t *w, size_t count, enum sm_regime regime, uint64_t seed)
+{
+    struct sm_random r = {seed};
+    for (size_t i = 0; i < count; i++)
+        w[i] = regime == SM_REGIME_EXTREME ? pick_half(&r, regime, 0) : sm_f32_to_f16(pick_float(&r, regime));
+}
+
 /* Eight random bytes at a time, a multiple of them. */
 static void fill_bytes(uint8_t *bytes, size_t count, struct sm_random *r)
 {
@@ -79,6 +87,7 @@ void sm_matmul_fill_weights(void *weights, enum sm_format format, size_t out, si
     const size_t blocks = out * (in / SM_GROUP);
     switch (format) {
     case SM_FORMAT_F32: sm_matmul_fill_floats(weights, out * in, regime, seed); return;
+    case SM_FORMAT_F16: fill_halves(weights, out * in, regime, seed); return;
     case SM_FORMAT_W4C: sm_matmul_fill_channels(weights, 4, out, in, regime, seed); return;
     case SM_FORMAT_W8C: sm_matmul_fill_channels(weights, 8, out, in, regime, seed); return;
     default: break;
@@ -130,11 +139,12 @@ void sm_matmul_fill_a8(struct sm_a8 x, size_t rows, size_t in, enum sm_regime re
     }
 }
 
-struct sm_matmul_exact sm_matmul_exact_f32(const float *w, const float *x, size_t in)
+struct sm_matmul_exact sm_matmul_exact_float(enum sm_format format, const void *w, const float *x, size_t in)
 {
     struct sm_matmul_exact e = {0};
     for (size_t i = 0; i < in; i++) {
-        const double p = (double)w[i] * (double)x[i];
+        const float weight = format == SM_FORMAT_F16 ? sm_f16_to_f32(((const uint16_t *)w)[i]) : ((const float *)w)[i];
+        const double p = (double)weight * (double)x[i];
         e.value += p;
         e.sum += fabs(p);
     }

@@ -184,7 +184,7 @@ static double error_at(const struct work *k, enum sm_format format, const unsign
     if (k->kind->activations >= SM_MATMUL_A8R) return channel_error_at(k, format, w, r, o);
     struct sm_matmul_exact e =
         k->kind->activations == SM_MATMUL_F32
-            ? sm_matmul_exact_f32((const float *)(const void *)w, p->x + r * p->x_stride, p->in)
+            ? sm_matmul_exact_float(format, w, p->x + r * p->x_stride, p->in)
             : sm_matmul_exact_a8(format, w, p->a8.q + r * p->in, p->a8.scale + r * blocks, p->in);
     const double bias = p->bias ? (double)p->bias[o] : 0, residual = p->residual ? (double)p->residual[at] : 0;
     const double off = fabs((double)p->y[at] - (e.value + bias + residual));

@@ -91,7 +91,7 @@ size_t sm_matmul_weight_bytes(enum sm_format format, size_t out, size_t in);
 struct sm_matmul_exact {
     double value, sum, roundings, denormal;
 };
-struct sm_matmul_exact sm_matmul_exact_f32(const float *w, const float *x, size_t in);
+struct sm_matmul_exact sm_matmul_exact_float(enum sm_format format, const void *w, const float *x, size_t in);
 struct sm_matmul_exact sm_matmul_exact_a8(enum sm_format format, const void *w, const int8_t *q, const float *scale,
                                           size_t in);
 

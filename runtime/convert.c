@@ -75,7 +75,6 @@ void sm_error_add(struct sm_error_sums *to, const struct sm_error_sums *more)
 enum sm_format sm_nearest_format(enum sm_format format)
 {
     switch (format) {
-    case SM_FORMAT_F16:
     case SM_FORMAT_BF16: return SM_FORMAT_F32;
     case SM_FORMAT_Q4_K: return SM_FORMAT_Q4_1;
     case SM_FORMAT_Q5_0:

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "matmul_f16/matmul_f16.h"
 #include "matmul_f32/matmul_f32.h"
 #include "rmsnorm/rmsnorm.h"
 #include "run.h"
@@ -119,7 +120,7 @@ static void before_step(void *state, const struct sm_step *step, size_t begin, s
 {
     struct calibration *c = state;
     if (step->family == &sm_family_rmsnorm && step->layer == SM_NO_LAYER) note_head(c, step, count);
-    if (step->family != &sm_family_matmul_f32) return;
+    if (step->family != &sm_family_matmul_f32 && step->family != &sm_family_matmul_f16) return;
     const struct sm_matmul_f32 *a = step->args;
     float *place = place_of(c, step, a->w);
     const size_t first = a->rows == c->rows ? begin : 0, rows = a->rows == c->rows ? count : a->rows;

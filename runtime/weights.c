@@ -59,9 +59,12 @@ static void reserve(struct weights_packer *p, size_t bytes)
     p->bytes += (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* The format that a matrix or table takes where the recipe says `asked`. */
-static enum sm_format packed_format(const struct sm_tensor *from, enum sm_format asked)
+/* The format that a matrix or table takes where the recipe says `asked`. Halves stand for floats, unless a scale is to
+ * be folded into them, which could round. */
+static enum sm_format packed_format(const struct weights_packer *p, const struct sm_tensor *from, enum sm_format asked)
 {
+    if (from->format == SM_FORMAT_F16 && (asked == SM_FORMAT_NONE || asked == SM_FORMAT_F32))
+        return p->weights->choice.scale_in == SM_SCALE_IN_SCORES ? SM_FORMAT_F16 : SM_FORMAT_F32;
     if (asked == SM_FORMAT_NONE) return sm_nearest_format(from->format);
     return asked == SM_FORMAT_Q4_0 && from->format == SM_FORMAT_Q4_1 ? from->format : asked;
 }
@@ -106,7 +109,7 @@ static int add_matrix(struct weights_packer *p, const struct sm_tensor *from, co
 {
     *to = (struct sm_weight){0};
     if (!from->data) return 0;
-    const enum sm_format wanted = packed_format(from, role->head ? p->recipe->head : p->recipe->linear);
+    const enum sm_format wanted = packed_format(p, from, role->head ? p->recipe->head : p->recipe->linear);
     const bool through = p->weights->choice.weights_only && wanted != from->format && wanted != SM_FORMAT_F32;
     const enum sm_format packed = p->weights->choice.weights_only ? SM_FORMAT_F32 : wanted;
     const struct recipe_rule *rule = recipe_rule(p->recipe, packed);
@@ -208,7 +211,7 @@ static int add_table(struct weights_packer *p, const struct sm_tensor *from, str
     p->table[p->table_count++] = (struct weights_table){from, to, p->bytes};
     if (!from->data) return 0;
     if (p->recipe->table != SM_FORMAT_W8C && weights_embedding_family(from->format)) return 0;
-    to->format = packed_format(from, p->recipe->table);
+    to->format = packed_format(p, from, p->recipe->table);
     if (to->format == from->format) return 0;
     to->bytes = from->rows * sm_row_bytes(to->format, from->cols);
     if (!to->bytes) {

@@ -2,7 +2,7 @@
  *
  * A recipe says, for each role of a matrix, what it becomes first, and what its activations become:
  *     native     quantised matrices on int8 rows in their own format, or the nearest that has a kernel; others in float
- *     float      everything dequantised to float
+ *     float      everything dequantised to float, halves as they are
  *     w4g32-a8   4-bit groups of 32 (Q4_0; Q4_1 stays) on int8 rows, the head in Q8_0
  *     w4c-a8     4 bits per output channel on int8 rows with a scale each; head and tables in 8 bits
  *     w8c-a8     the same in 8 bits throughout

@@ -21,10 +21,11 @@ static const struct recipe recipes[] = {
 static_assert(sizeof recipes / sizeof *recipes < SM_RECIPES_MOST, "callers make tables of them");
 
 static const struct recipe_rule rules[] = {
-    {SM_FORMAT_F32, SM_ROWS_F32, "matmul_f32"},      {SM_FORMAT_Q4_0, SM_ROWS_A8, "matmul_w4g32_a8"},
-    {SM_FORMAT_Q4_1, SM_ROWS_A8, "matmul_w4g32_a8"}, {SM_FORMAT_Q8_0, SM_ROWS_A8, "matmul_w8g32_a8"},
-    {SM_FORMAT_W4C, SM_ROWS_A8R, "matmul_w4c_a8"},   {SM_FORMAT_W8C, SM_ROWS_A8R, "matmul_w8c_a8"},
-    {SM_FORMAT_W4C, SM_ROWS_A16, "matmul_w4c_a16"},  {SM_FORMAT_W8C, SM_ROWS_A16, "matmul_w8c_a16"},
+    {SM_FORMAT_F32, SM_ROWS_F32, "matmul_f32"},      {SM_FORMAT_F16, SM_ROWS_F32, "matmul_f16"},
+    {SM_FORMAT_Q4_0, SM_ROWS_A8, "matmul_w4g32_a8"}, {SM_FORMAT_Q4_1, SM_ROWS_A8, "matmul_w4g32_a8"},
+    {SM_FORMAT_Q8_0, SM_ROWS_A8, "matmul_w8g32_a8"}, {SM_FORMAT_W4C, SM_ROWS_A8R, "matmul_w4c_a8"},
+    {SM_FORMAT_W8C, SM_ROWS_A8R, "matmul_w8c_a8"},   {SM_FORMAT_W4C, SM_ROWS_A16, "matmul_w4c_a16"},
+    {SM_FORMAT_W8C, SM_ROWS_A16, "matmul_w8c_a16"},
 };
 
 const struct recipe_rule *recipe_rule(const struct recipe *recipe, enum sm_format format)

@@ -30,7 +30,6 @@ static const struct kind {
     double loss;
 } kinds[] = {
     {SM_FORMAT_BF16, 0, 0, -1, -1, SM_FORMAT_F32, 0},
-    {SM_FORMAT_F16, 0, 0, -1, -1, SM_FORMAT_F32, 0},
     {SM_FORMAT_Q5_0, 6.5e-3f, 0, 0, -1, SM_FORMAT_Q8_0, 0},
     {SM_FORMAT_Q5_1, 6.5e-3f, -0.1f, 0, 2, SM_FORMAT_Q8_0, 0.01},
     {SM_FORMAT_Q2_K, 2e-3f, 3e-3f, 80, 82, SM_FORMAT_Q8_0, 0.01},
@@ -40,6 +39,8 @@ static const struct kind {
     {SM_FORMAT_Q6_K, 4.4e-5f, 0, 208, -1, SM_FORMAT_Q8_0, 0.01},
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
+
+static const struct kind halves = {SM_FORMAT_F16, 0, 0, -1, -1, SM_FORMAT_F16, 0};
 
 static char why[512];
 
@@ -111,8 +112,9 @@ static void test_rows(void **state)
 static void test_nearest(void **state)
 {
     (void)state;
-    const enum sm_format native[] = {SM_FORMAT_F32, SM_FORMAT_Q4_0, SM_FORMAT_Q4_1, SM_FORMAT_Q8_0};
-    for (size_t i = 0; i < 4; i++) assert_int_equal(sm_nearest_format(native[i]), native[i]);
+    const enum sm_format native[] = {SM_FORMAT_F32, SM_FORMAT_F16, SM_FORMAT_Q4_0, SM_FORMAT_Q4_1, SM_FORMAT_Q8_0};
+    for (size_t i = 0; i < sizeof native / sizeof *native; i++)
+        assert_int_equal(sm_nearest_format(native[i]), native[i]);
     for (size_t i = 0; i < KINDS; i++) assert_int_equal(sm_nearest_format(kinds[i].from), kinds[i].to);
 }
 
@@ -200,7 +202,7 @@ static void test_models(void **state)
         const char *arch = archs[i % 2];
         struct twins t = make_twins(k, arch);
         struct sm_weights noted;
-        const size_t tables = k->from == SM_FORMAT_F16 ? 0 : i % 2 ? 2 : 1; /* a kernel reads tables of F16 */
+        const size_t tables = i % 2 ? 2 : 1;
         /* The embedding is a matrix as well, and so is not the per-layer table. */
         const size_t expected = t.matrices - i % 2 + tables;
         run(t.twin, "float", right, NULL);
@@ -218,6 +220,30 @@ static void test_models(void **state)
         print_message("%s %s as %s: relative RMS %.2g, largest %.2g, PEIR %.4f\n", arch, sm_format_name(c->from),
                       sm_format_name(c->to), c->relative_rms, c->max_error, off);
         assert_true(off <= (k->to == SM_FORMAT_F32 ? 1e-6 : 0.05));
+        close_twins(&t);
+    }
+}
+
+/* Halves are multiplied as they are, with the very bits of their twin in floats, and are made into floats where a scale
+ * is folded into them. */
+static void test_halves(void **state)
+{
+    (void)state;
+    static const char *const archs[] = {"llama", "gemma4"};
+    const struct sm_choice folded = {.features = sm_cpu_features(), .scale_in = SM_SCALE_IN_Q};
+    float right[100], answer[100];
+    for (size_t i = 0; i < 4; i++) {
+        const char *recipe = i / 2 ? "native" : "float";
+        struct twins t = make_twins(&halves, archs[i % 2]);
+        struct sm_weights noted, *w = NULL;
+        run(t.twin, "float", right, NULL);
+        run(t.model, recipe, answer, &noted);
+        assert_memory_equal(answer, right, sizeof right);
+        assert_int_equal(noted.conversion_count, 0);
+        assert_int_equal(sm_weights_create(&w, t.model, recipe, &folded, why, sizeof why), 0);
+        assert_int_equal(w->conversion_count, 1);
+        assert_true(w->conversion[0].to == SM_FORMAT_F32 && w->conversion[0].relative_rms == 0);
+        sm_weights_destroy(w);
         close_twins(&t);
     }
 }
@@ -243,7 +269,7 @@ static void test_refusals(void **state)
         }
         close_twins(&t);
     }
-    struct twins t = make_twins(&kinds[8], "llama"); /* Q6_K: a scale of 65504 times eight bits, over 127 */
+    struct twins t = make_twins(&kinds[KINDS - 1], "llama"); /* Q6_K: a scale of 65504 times eight bits, over 127 */
     struct sm_weights *w = NULL;
     put_half((unsigned char *)(uintptr_t)t.model->layer[0].tensor[SM_TENSOR_DOWN].data + 208, 65504);
     assert_int_equal(sm_weights_create(&w, t.model, "native", &choice, why, sizeof why), -1);
@@ -283,8 +309,8 @@ static void test_packed(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_nearest),
-                                       cmocka_unit_test(test_models), cmocka_unit_test(test_refusals),
-                                       cmocka_unit_test(test_packed)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows),     cmocka_unit_test(test_nearest),
+                                       cmocka_unit_test(test_models),   cmocka_unit_test(test_halves),
+                                       cmocka_unit_test(test_refusals), cmocka_unit_test(test_packed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,6 +319,7 @@ static const struct {
     size_t count;
 } families[] = {
     {"matmul_f32", {{3, 41, 96}}, sizeof(struct sm_matmul_f32), view_f32, matmul_faults, COUNT(matmul_faults)},
+    {"matmul_f16", {{3, 41, 96}}, sizeof(struct sm_matmul_f32), view_f32, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w4g32_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_w4g32_a8), view_w4, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w8g32_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_w8g32_a8), view_w8, matmul_faults, COUNT(matmul_faults)},
     {"matmul_w4c_a8", {{3, 41, 96}}, sizeof(struct sm_matmul_c_a8), view_c_a8, matmul_faults, COUNT(matmul_faults)},

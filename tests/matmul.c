@@ -6,6 +6,7 @@
 
 #include "cpu.h"
 #include "matmul_channel.h"
+#include "matmul_f16/matmul_f16.h"
 #include "matmul_f32/matmul_f32.h"
 #include "matmul_w4c_a16/matmul_w4c_a16.h"
 #include "matmul_w4c_a8/matmul_w4c_a8.h"
@@ -54,8 +55,8 @@ static const struct {
     size_t args_bytes;
     void (*alias)(union args *a, struct view *v);
 } families[] = {
-    FAMILY(matmul_f32, f32),   FAMILY(matmul_w4g32_a8, w4), FAMILY(matmul_w8g32_a8, w8), FAMILY(matmul_w4c_a8, c8),
-    FAMILY(matmul_w8c_a8, c8), FAMILY(matmul_w4c_a16, c16), FAMILY(matmul_w8c_a16, c16),
+    FAMILY(matmul_f32, f32),   FAMILY(matmul_f16, f32),   FAMILY(matmul_w4g32_a8, w4), FAMILY(matmul_w8g32_a8, w8),
+    FAMILY(matmul_w4c_a8, c8), FAMILY(matmul_w8c_a8, c8), FAMILY(matmul_w4c_a16, c16), FAMILY(matmul_w8c_a16, c16),
 };
 
 static int failures;
