@@ -9,6 +9,7 @@
 
 #define LANES 8
 #define ROWS 4
+#define EACH_COUNT(X) X(1, 2) X(2, 2) X(3, 2) X(4, 2)
 #define VECTOR __m256i
 #define ZERO() _mm256_setzero_si256()
 #define LOAD(p) _mm256_load_si256((const __m256i *)(const void *)(p))

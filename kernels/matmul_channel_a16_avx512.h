@@ -9,6 +9,7 @@
 
 #define LANES 16
 #define ROWS 8
+#define EACH_COUNT(X) X(1, 2) X(2, 2) X(3, 2) X(4, 2) X(5, 2) X(6, 2) X(7, 2) X(8, 2)
 #define VECTOR __m512i
 #define ZERO() _mm512_setzero_si512()
 #define LOAD(p) _mm512_load_si512(p)

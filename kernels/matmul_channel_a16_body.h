@@ -1,8 +1,8 @@
 /* matmul_channel_a16_body.h - weights per output channel times int16 rows, two inputs at a time in 32-bit lanes.
  *
- * Included by one variant, which defines ARGS, DOT (int64_t), SCALE_OF, BITS, LANES, the vector operations below and
- * ROWS first. A lane is an output channel; a step takes `units` vectors of channels and `rows` rows, each of whose
- * pairs of values is broadcast once for all units.
+ * Included by one variant, which defines ARGS, SCALE_OF, BITS, LANES, the vector operations below and ROWS, with
+ * EACH_COUNT(X) for X(1, 2) to X(ROWS, 2), first. A lane is an output channel; a step takes `units` vectors of channels
+ * and `rows` rows, each of whose pairs of values is broadcast once for all units.
  *
  *     VECTOR               the type
  *     ZERO()               of zeros
@@ -14,7 +14,8 @@
  *     STORE(p, v)          to LANES aligned int32
  *
  * 32 bits hold the sums of CHUNK inputs: 4096 * 15 * 32768 and 480 * 128 * 32768 are below 2^31 (8-bit weights are
- * stored less 128). After each chunk they move to 64 bits. */
+ * stored less 128). After each chunk they move to doubles, which hold them, and zero * sum, without loss: both are
+ * below 2^44. AVX2 has no conversion of 64-bit integers; the last steps take 256 bits in all variants. */
 #include <immintrin.h>
 #include <stdalign.h>
 
@@ -33,11 +34,16 @@
 
 /* Adds `count` inputs, whose quants and values begin at the pointers. */
 static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][ROWS], const uint8_t *const *quants,
-                                                             const int16_t *x, size_t in, size_t count, size_t units,
-                                                             size_t rows)
+                                                             const int16_t *x, size_t in, size_t ahead, size_t count,
+                                                             size_t units, size_t rows)
 {
+    size_t place[ROWS];
+    EACH_ROW(k)
+    {
+        place[k] = k * in;
+        __asm__("" : "+r"(place[k])); /* kept in registers: clang 14 else adds up the strides on every turn */
+    }
     const size_t step_bytes = STEP * SM_CHANNELS * BITS / 8;
-    const size_t ahead = units * LANES / SM_CHANNELS * sm_channel_tile_bytes(in, BITS);
     for (size_t i = 0, at = 0; i < count; i += STEP, at += step_bytes, x += STEP) {
         VECTOR nibbles[UNITS];
         if (BITS == 4) {
@@ -50,10 +56,11 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++) {
             VECTOR w[UNITS];
-            EACH_UNIT(u) w[u] = BITS == 4 ? NIBBLE(nibbles[u], j) : WIDEN(quants[u] + at + 32 * j);
+            EACH_UNIT(u)
+            w[u] = BITS == 4 ? NIBBLE(nibbles[u], j) : WIDEN(quants[u] + at + 32 * j);
             EACH_ROW(k)
             {
-                const VECTOR pair = BROADCAST(x + k * in + 2 * j);
+                const VECTOR pair = BROADCAST(x + place[k] + 2 * j);
                 EACH_UNIT(u)
                 {
                     dot[u][k] = MULADD(dot[u][k], w[u], pair);
@@ -64,74 +71,95 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
     }
 }
 
+static inline __attribute__((always_inline)) void add_wide(double *wide, const int32_t *lanes)
+{
+#pragma GCC unroll 4
+    for (size_t l = 0; l < LANES; l += 4) {
+        const __m128i four = _mm_load_si128((const __m128i *)(const void *)(lanes + l));
+        _mm256_store_pd(wide + l, _mm256_add_pd(_mm256_load_pd(wide + l), _mm256_cvtepi32_pd(four)));
+    }
+}
+
+/* wide: the dots of row r and the LANES channels from o on, zeros not yet taken away. */
+static inline __attribute__((always_inline)) void store_wide(const ARGS *a, size_t r, size_t o, const double *wide)
+{
+    if (o >= a->out) return;
+    const uint8_t *head = head_of(a, o);
+    const __m256d sum = _mm256_set1_pd((double)a->x.sum[r]);
+    const __m128 scale_x = _mm_set1_ps(SCALE_OF(a->x, r));
+    alignas(16) float y[LANES];
+#pragma GCC unroll 4
+    for (size_t l = 0; l < LANES; l += 4, head += 16) {
+        const __m128i zero = _mm_load_si128((const __m128i *)(const void *)(head + 4 * SM_CHANNELS));
+        const __m256d less = _mm256_mul_pd(_mm256_cvtepi32_pd(zero), sum);
+        const __m128 dot = _mm256_cvtpd_ps(_mm256_sub_pd(_mm256_load_pd(wide + l), less));
+        const __m128 scale = _mm_load_ps((const float *)(const void *)head);
+        _mm_store_ps(y + l, _mm_mul_ps(_mm_mul_ps(scale, scale_x), dot));
+    }
+    store_floats(a, r, o, y);
+}
+
 /* `rows` rows from r on of `units` vectors of channels from o on. */
-static inline __attribute__((always_inline)) void units_rows(const ARGS *a, size_t r, size_t o, size_t units,
-                                                             size_t rows)
+static inline __attribute__((always_inline)) void units_rows(const ARGS *a, size_t r, size_t o, size_t ahead,
+                                                             size_t units, size_t rows)
 {
     const size_t unit_bytes = BITS == 4 ? LANES * 4 : LANES * 2; /* of a vector, beside the rest of its tile */
     const uint8_t *quants[UNITS] = {NULL};
     alignas(64) int32_t lanes[LANES];
-    int64_t wide[UNITS][ROWS][LANES];
+    alignas(32) double wide[UNITS][ROWS][LANES];
     EACH_UNIT(u)
     {
         const size_t begin = o + u * LANES, tile = begin / SM_CHANNELS;
         quants[u] = (const uint8_t *)a->w + tile * sm_channel_tile_bytes(a->in, BITS) + SM_CHANNEL_HEAD +
                     begin % SM_CHANNELS / LANES * unit_bytes;
     }
-    EACH_UNIT(u) EACH_ROW(k) memset(wide[u][k], 0, sizeof wide[u][k]);
+    EACH_UNIT(u) EACH_ROW(k) for (size_t l = 0; l < LANES; l++) wide[u][k][l] = 0;
     for (size_t i = 0; i < a->in; i += CHUNK) {
         const size_t count = a->in - i < CHUNK ? a->in - i : CHUNK;
         VECTOR dot[UNITS][ROWS];
         EACH_UNIT(u) EACH_ROW(k) dot[u][k] = ZERO();
-        add_inputs(dot, quants, a->x.q + r * a->in + i, a->in, count, units, rows);
+        add_inputs(dot, quants, a->x.q + r * a->in + i, a->in, ahead, count, units, rows);
         EACH_UNIT(u) quants[u] += count * SM_CHANNELS * BITS / 8;
         EACH_UNIT(u) EACH_ROW(k)
         {
             STORE(lanes, dot[u][k]);
-            for (size_t l = 0; l < LANES; l++) wide[u][k][l] += lanes[l];
+            add_wide(wide[u][k], lanes);
         }
     }
-    EACH_UNIT(u) EACH_ROW(k) store_lanes(a, r + k, o + u * LANES, wide[u][k], 0);
+    EACH_UNIT(u) EACH_ROW(k) store_wide(a, r + k, o + u * LANES, wide[u][k]);
 }
 
-static inline __attribute__((always_inline)) void units_any_rows(const ARGS *a, size_t r, size_t o, size_t rows)
-{
-    if (ROWS > 4) {
-        switch (rows) {
-        case 5: units_rows(a, r, o, 2, 5); return;
-        case 6: units_rows(a, r, o, 2, 6); return;
-        case 7: units_rows(a, r, o, 2, 7); return;
-        case 8: units_rows(a, r, o, 2, 8); return;
-        default: break;
-        }
+/* One function for each number of rows, never inlined: gcc 12 else keeps what the callers need in registers, and the
+ * rows' places on the stack. */
+#define COUNT_FN(rows, units)                                                                                          \
+    static __attribute__((noinline)) void rows_##rows##_##units(const ARGS *a, size_t r, size_t o, size_t ahead)       \
+    {                                                                                                                  \
+        units_rows(a, r, o, ahead, units, rows);                                                                       \
     }
-    switch (rows) {
-    case 1: units_rows(a, r, o, 2, 1); break;
-    case 2: units_rows(a, r, o, 2, 2); break;
-    case 3: units_rows(a, r, o, 2, 3); break;
-    default: units_rows(a, r, o, 2, 4); break;
-    }
-}
+#define COUNT_ENTRY(rows, units) rows_##rows##_##units,
+EACH_COUNT(COUNT_FN)
+COUNT_FN(1, 4)
+COUNT_FN(2, 4)
+
+typedef void rows_fn(const ARGS *a, size_t r, size_t o, size_t ahead);
+static rows_fn *const by_rows[ROWS] = {EACH_COUNT(COUNT_ENTRY)};
 
 /* Few rows take four vectors at once, so that there are sums enough to hide how long each addition takes. */
-static inline __attribute__((always_inline)) void matmul(const ARGS *a, struct sm_part part)
+static inline void matmul(const ARGS *a, struct sm_part part)
 {
-    const size_t all = part.row_end - part.row_begin;
+    const size_t all = part.row_end - part.row_begin, tile_bytes = sm_channel_tile_bytes(a->in, BITS);
     size_t first = part.col_begin;
     if (all <= 2)
-        for (; first + 4 * LANES <= part.col_end; first += 4 * LANES) {
-            if (all == 1)
-                units_rows(a, part.row_begin, first, 4, 1);
-            else
-                units_rows(a, part.row_begin, first, 4, 2);
-        }
-    const size_t tile_bytes = sm_channel_tile_bytes(a->in, BITS);
+        for (; first + 4 * LANES <= part.col_end; first += 4 * LANES)
+            (all == 1 ? rows_1_4 : rows_2_4)(a, part.row_begin, first, 4 * LANES / SM_CHANNELS * tile_bytes);
     const struct sm_walk walk = sm_walk(part, ROWS, 2 * SM_CHANNELS, 2 * tile_bytes);
     for (size_t begin = first, end; begin < part.col_end; begin = end) {
         end = sm_walk_columns_end(&walk, begin);
         for (size_t i = 0; i < walk.row_blocks; i++) {
             const size_t r = sm_walk_row(&walk, i), rows = sm_walk_row(&walk, i + 1) - r;
-            for (size_t o = begin; o < end; o += 2 * LANES) units_any_rows(a, r, o, rows);
+            /* what comes next, the first time that the chunk is read */
+            const size_t ahead = i ? 0 : 2 * LANES / SM_CHANNELS * tile_bytes;
+            for (size_t o = begin; o < end; o += 2 * LANES) by_rows[rows - 1](a, r, o, ahead);
         }
     }
 }

@@ -1,7 +1,7 @@
 /* matmul_channel_a8_avx2_body.h - weights per output channel times int8 rows, with vpmaddubsw.
  *
- * Included by one variant, which defines ARGS, DOT, SCALE_OF and BITS first. A lane is an output channel; half a tile,
- * 8 channels, is a vector; a step takes `halves` of them and `rows` rows, together at most SUMS sums.
+ * Included by one variant, which defines ARGS, SCALE_OF and BITS first. A lane is an output channel; half a tile, 8
+ * channels, is a vector; a step takes `halves` of them and `rows` rows, together at most SUMS sums.
  *
  * Nothing saturates. 4-bit weights: a pair is at most 2 * 15 * 127 = 3810, and the eight pairs of GROUP inputs are
  * summed in 16 bits, 30480. 8-bit weights: vpmaddubsw wants one side unsigned and small, so 128 is taken from the
@@ -58,7 +58,8 @@ static inline __attribute__((always_inline)) void group_nibbles(__m256i *dot, co
             SM_IN_ORDER(pairs[s]);
         }
     }
-    EACH_SUM(s) dot[s] = _mm256_add_epi32(dot[s], _mm256_madd_epi16(pairs[s], _mm256_set1_epi16(1)));
+    EACH_SUM(s)
+    dot[s] = _mm256_add_epi32(dot[s], _mm256_madd_epi16(pairs[s], _mm256_set1_epi16(1)));
 }
 
 static inline __attribute__((always_inline)) void group_bytes(__m256i *dot, const uint8_t *const *quants,
@@ -82,6 +83,20 @@ static inline __attribute__((always_inline)) void group_bytes(__m256i *dot, cons
     }
 }
 
+/* dot: of row r and the 8 channels from o on, zeros not yet taken away. */
+static inline __attribute__((always_inline)) void store_dot(const ARGS *a, size_t r, size_t o, __m256i dot)
+{
+    if (o >= a->out) return;
+    const uint8_t *head = head_of(a, o);
+    __m256i zero = load_bytes(head + 4 * SM_CHANNELS);
+    if (BITS == 8) zero = _mm256_sub_epi32(zero, _mm256_set1_epi32(128));
+    dot = _mm256_sub_epi32(dot, _mm256_mullo_epi32(zero, _mm256_set1_epi32(a->x.sum[r])));
+    const __m256 scale = _mm256_load_ps((const float *)(const void *)head);
+    alignas(32) float y[LANES];
+    _mm256_store_ps(y, _mm256_mul_ps(_mm256_mul_ps(scale, _mm256_set1_ps(SCALE_OF(a->x, r))), _mm256_cvtepi32_ps(dot)));
+    store_floats(a, r, o, y);
+}
+
 /* `rows` rows from r on of the 8 channels of each of `halves` halves, from channel o on. */
 static inline __attribute__((always_inline)) void halves_rows(const ARGS *a, size_t r, size_t o, size_t halves,
                                                               size_t rows)
@@ -98,12 +113,7 @@ static inline __attribute__((always_inline)) void halves_rows(const ARGS *a, siz
             group_bytes(dot, quants, x, a->in, halves, rows);
         EACH_HALF(h) quants[h] += GROUP * SM_CHANNELS * BITS / 8;
     }
-    alignas(32) int32_t lanes[LANES];
-    EACH_SUM(s)
-    {
-        _mm256_store_si256((__m256i *)(void *)lanes, dot[s]);
-        store_lanes(a, r + s % rows, o + s / rows * LANES, lanes, BITS == 8 ? 128 : 0);
-    }
+    EACH_SUM(s) store_dot(a, r + s % rows, o + s / rows * LANES, dot[s]);
 }
 
 static inline __attribute__((always_inline)) void matmul(const ARGS *a, struct sm_part part)

@@ -5,7 +5,6 @@
 
 #define MULADD(sum, w, x) _mm512_add_epi32(sum, _mm512_madd_epi16(w, x))
 #define ARGS struct sm_matmul_c_a16
-#define DOT int64_t
 #define BITS 4
 #define SCALE_OF(x, r) ((void)(r), (x).scale)
 #include "matmul_channel_a16_body.h"

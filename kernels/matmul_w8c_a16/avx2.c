@@ -4,7 +4,6 @@
 #include "matmul_channel_a16_avx2.h"
 
 #define ARGS struct sm_matmul_c_a16
-#define DOT int64_t
 #define BITS 8
 #define SCALE_OF(x, r) ((void)(r), (x).scale)
 #include "matmul_channel_a16_body.h"

@@ -2,7 +2,6 @@
 #include "matmul_w8c_a8/matmul_w8c_a8.h"
 
 #define ARGS struct sm_matmul_c_a8
-#define DOT int32_t
 #define BITS 8
 #define SCALE_OF(x, r) ((x).scale[r])
 #include "matmul_channel_a8_avx2_body.h"
