@@ -109,14 +109,20 @@ static inline vec vec_fma(vec a, vec b, vec c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-static inline vec vec_exp(vec x)
+static inline vec vec_exp2(vec x)
 {
-    return sm_exp_avx512(x);
+    return sm_exp2_avx512(x);
 }
 
 static inline vec vec_tanh(vec x)
 {
     return sm_tanh_avx512(x);
+}
+
+/* The cache line at p will be read soon, from the second-level cache. Any address will do. */
+static inline void vec_fetch(const void *p)
+{
+    _mm_prefetch((const char *)p, _MM_HINT_T1);
 }
 
 /* Whether any lane of a is above the lane of b. */

@@ -4,18 +4,19 @@
  *
  * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
  * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
- * blocks; softmax is online, with one running maximum and VEC_WIDTH running sums a query, rescaled when a larger
- * logit appears.
+ * blocks; softmax is online, with one running maximum and VEC_WIDTH running sums a query, rescaled when a logit
+ * appears that is much larger: what is called the maximum below may be up to RAISE less.
  *
  * Why skip has the bits of literal. Both take first the column blocks that some row of the row block may see, in
  * order, and then the hidden ones, in order. When the hidden ones come, each row's maximum covers all it may see. A
- * hidden block whose every logit, for every row that sees anything, is more than 104 below that maximum has weights
- * of exactly 0 (vector_math_avx2.h) and moves no maximum, so computing it leaves every sum as it was: x + 0 * v = x
- * for finite v, but for the sign of a zero, which the last line of finish_row settles. skip shows that from
- *     |scale q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <= softcap where there is one,
- * with the largest |k| of the block (read once for all rows of a part, cached), or failing that from the logits
- * themselves, which saves the values. Rows that see nothing at all have no veto: what they hold is meaningless. */
+ * hidden block whose every logit, for every row that sees anything, is more than 150 ln 2 below that maximum has
+ * weights of exactly 0 (vector_math_avx2.h) and moves no maximum, so computing it leaves every sum as it was: x + 0 * v
+ * = x for finite v, but for the sign of a zero, which the last line of finish_row settles. skip shows that from |scale
+ * q . k| <= |scale q| |k|   (Cauchy-Schwarz),   <= softcap where there is one, with the largest |k| of the block (read
+ * once for all rows of a part, cached), or failing that from the logits themselves, which saves the values. Rows that
+ * see nothing at all have no veto: what they hold is meaningless. */
 
+#include <float.h>
 #include <math.h>
 #include <stdalign.h>
 #include <string.h>
@@ -43,7 +44,8 @@
 #define PLANE_FLOATS                                                                                                   \
     (QUERY_FLOATS +                                                                                                    \
      56 * QUERIES_MOST / 2)  /* four bytes for an element of int16, two of int8, whose rows are rounded up to 64 */
-#define WEIGHTLESS (-104.0f) /* exp of this or less is exactly 0 */
+#define WEIGHTLESS (-150.0f) /* 2 to this or less is exactly 0 */
+#define RAISE 8.0f           /* logits may be this far above the running maximum: weights of 256 do no harm */
 
 /* What the mask hides, for the row blocks of one chunk of rows, and how large the keys there are. */
 struct plan {
@@ -67,6 +69,7 @@ struct rows {
     size_t row, row_count, head, head_count, queries;
     size_t stride; /* of q and sum: head_dim rounded up to whole SUM_FLOATS */
     float *q, *sum, *z, *mask, *k, *v;
+    float cap; /* softcap in units of ln 2, as are z before it becomes weights, mask, most and limit */
     float k_scale[BLOCK], v_scale[BLOCK];
     float most[QUERIES_MOST];  /* running maximum */
     float norm[QUERIES_MOST];  /* of the scaled query; 0 where the row sees nothing */
@@ -152,11 +155,14 @@ static void plan_rows(struct plan *plan, const struct sm_attention *a)
     }
 }
 
-/* Queries times the softmax scale and that of all keys, if they have one, padded with zeros; empty sums. */
+/* Queries times the softmax scale and that of all keys, if they have one, padded with zeros; empty sums. Their dots
+ * with keys are logits in units of ln 2, or what tanh is taken of. */
 static void begin_rows(struct rows *s)
 {
     const struct sm_attention *a = s->a;
-    const vec scale = vec_set(SM_ATTENTION_KV == 15 ? a->scale * *a->k_now.scale : a->scale);
+    const float unit = a->softcap > 0 ? 1 / a->softcap : SM_LOG2_E;
+    const vec scale = vec_set((SM_ATTENTION_KV == 15 ? a->scale * *a->k_now.scale : a->scale) * unit);
+    s->cap = a->softcap * SM_LOG2_E;
     for (size_t m = 0; m < s->queries; m++) {
         const float *from =
             a->q + (s->row + m / s->head_count) * a->q_stride + (s->head + m % s->head_count) * a->head_dim;
@@ -179,23 +185,33 @@ static void begin_rows(struct rows *s)
     }
 }
 
-/* to[first..count] = from, the others `fill`. */
-static void lay_out(float *to, const float *from, const struct block *block, float fill)
+/* What of a block is no column, at both ends. */
+static void fill_rest(float *to, const struct block *block, float fill)
 {
     for (size_t j = 0; j < block->first; j++) to[j] = fill;
-    memcpy(to + block->first, from, (block->count - block->first) * sizeof(float));
     for (size_t j = block->count; j < BLOCK; j++) to[j] = fill;
 }
 
-/* Mask rows and slot scales of a block, padded to whole vectors so that what is not there weighs nothing. */
+/* Mask rows and slot scales of a block, padded to whole vectors so that what is not there weighs nothing. A mask in
+ * units of ln 2 stays finite. */
 static void begin_block(struct rows *s, const struct block *block)
 {
     const struct sm_attention *a = s->a;
-    for (size_t r = 0; r < s->row_count; r++)
-        lay_out(s->mask + r * BLOCK, a->mask + (s->row + r) * a->mask_stride + block->column, block, -INFINITY);
+    const size_t columns = block->count - block->first;
+    for (size_t r = 0; r < s->row_count; r++) {
+        const float *from = a->mask + (s->row + r) * a->mask_stride + block->column;
+        float *to = s->mask + r * BLOCK;
+        for (size_t j = 0; j < columns; j++) {
+            const float in_ln2 = from[j] * SM_LOG2_E;
+            to[block->first + j] = in_ln2 < -FLT_MAX ? -FLT_MAX : in_ln2;
+        }
+        fill_rest(to, block, -INFINITY);
+    }
     if (SM_ATTENTION_KV == 8) {
-        lay_out(s->k_scale, block->k_scale, block, 0);
-        lay_out(s->v_scale, block->v_scale, block, 0);
+        memcpy(s->k_scale + block->first, block->k_scale, columns * sizeof(float));
+        memcpy(s->v_scale + block->first, block->v_scale, columns * sizeof(float));
+        fill_rest(s->k_scale, block, 0);
+        fill_rest(s->v_scale, block, 0);
     }
 }
 
@@ -229,7 +245,7 @@ static void block_dots(struct rows *s, const struct block *block)
     const size_t padded = (block->count + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
     if (worth_transposing(s->queries, head_dim)) {
         transpose_keys(s->k, block->k, block->count, head_dim);
-        outer(TRANSPOSED, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, padded, s->z, BLOCK, 1);
+        outer(TRANSPOSED, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, padded, s->z, BLOCK, 1, 0);
         return;
     }
     if (s->queries <= RAW_QUERIES) {
@@ -244,7 +260,7 @@ static void block_dots(struct rows *s, const struct block *block)
 
 #endif
 
-/* The masked logits of one query. */
+/* The masked logits of one query, in units of ln 2. */
 INLINE void logits(const struct rows *s, size_t m, const size_t vecs, const int capped, vec z[BLOCK / VEC_WIDTH])
 {
     const float *from = s->z + m * BLOCK, *mask = s->mask + m / s->head_count * BLOCK;
@@ -252,8 +268,10 @@ INLINE void logits(const struct rows *s, size_t m, const size_t vecs, const int 
     for (size_t v = 0; v < vecs; v++) {
         z[v] = vec_load(from + v * VEC_WIDTH);
         if (SM_ATTENTION_KV == 8) z[v] = vec_mul(z[v], vec_load(s->k_scale + v * VEC_WIDTH));
-        if (capped) z[v] = vec_mul(vec_set(s->a->softcap), vec_tanh(vec_mul(z[v], vec_set(1 / s->a->softcap))));
-        z[v] = vec_add(z[v], vec_load(mask + v * VEC_WIDTH));
+        if (capped)
+            z[v] = vec_fma(vec_set(s->cap), vec_tanh(z[v]), vec_load(mask + v * VEC_WIDTH));
+        else
+            z[v] = vec_add(z[v], vec_load(mask + v * VEC_WIDTH));
     }
 }
 
@@ -261,7 +279,11 @@ INLINE void logits(const struct rows *s, size_t m, const size_t vecs, const int 
 static void raise_most(struct rows *s, size_t m, vec most)
 {
     const float new_most = vec_largest(most);
-    const vec factor = vec_exp(vec_sub(vec_set(s->most[m]), vec_set(new_most)));
+    if (s->most[m] == -INFINITY) { /* nothing is summed yet */
+        s->most[m] = new_most;
+        return;
+    }
+    const vec factor = vec_exp2(vec_sub(vec_set(s->most[m]), vec_set(new_most)));
     float *sum = s->sum + m * s->stride;
     for (size_t d = 0; d < s->stride; d += VEC_WIDTH) vec_store(sum + d, vec_mul(vec_load(sum + d), factor));
     vec_store(s->weight[m], vec_mul(vec_load(s->weight[m]), factor));
@@ -277,12 +299,12 @@ INLINE void weigh_vecs(struct rows *s, const size_t vecs, const int capped)
         vec most = vec_set(-INFINITY);
 #pragma GCC unroll 8
         for (size_t v = 0; v < vecs; v++) most = vec_max(most, z[v]);
-        if (vec_any_above(most, vec_set(s->most[m]))) raise_most(s, m, most);
+        if (vec_any_above(most, vec_set(s->most[m] + RAISE))) raise_most(s, m, most);
         const vec now_most = vec_set(s->most[m]);
         vec weight = vec_load(s->weight[m]);
 #pragma GCC unroll 8
         for (size_t v = 0; v < vecs; v++) {
-            vec w = vec_exp(vec_sub(z[v], now_most));
+            vec w = vec_exp2(vec_sub(z[v], now_most));
             weight = vec_add(weight, w);
             if (SM_ATTENTION_KV == 8) w = vec_mul(w, vec_load(s->v_scale + v * VEC_WIDTH));
             vec_store(s->z + m * BLOCK + v * VEC_WIDTH, w);
@@ -297,12 +319,11 @@ INLINE void weigh_vecs(struct rows *s, const size_t vecs, const int capped)
 /* Whole blocks, all but two, have a count that the compiler knows. */
 static void weigh(struct rows *s, size_t vecs)
 {
+    const size_t all = BLOCK / VEC_WIDTH;
     if (s->a->softcap > 0)
-        weigh_vecs(s, vecs, 1);
-    else if (vecs == BLOCK / VEC_WIDTH)
-        weigh_vecs(s, BLOCK / VEC_WIDTH, 0);
+        vecs == all ? weigh_vecs(s, all, 1) : weigh_vecs(s, vecs, 1);
     else
-        weigh_vecs(s, vecs, 0);
+        vecs == all ? weigh_vecs(s, all, 0) : weigh_vecs(s, vecs, 0);
 }
 
 /* Whether every weight of the block will be exactly 0, for all rows that see anything. */
@@ -333,11 +354,12 @@ static void add_values(struct rows *s, const struct block *block)
 {
     const size_t head_dim = s->a->head_dim, count = block->count - block->first;
     const float *const z = s->z + block->first;
+    const uintptr_t next_keys = (uintptr_t)(block->k + BLOCK * head_dim);
     if (s->queries <= TILE_ROWS) {
-        outer(RAW, z, BLOCK, s->queries, block->v, head_dim, count, head_dim, s->sum, s->stride, 0);
+        outer(RAW, z, BLOCK, s->queries, block->v, head_dim, count, head_dim, s->sum, s->stride, 0, next_keys);
     } else {
         floats_of_slots(s->v, s->stride, block->v, count, head_dim);
-        outer(FLOATS, z, BLOCK, s->queries, s->v, s->stride, count, s->stride, s->sum, s->stride, 0);
+        outer(FLOATS, z, BLOCK, s->queries, s->v, s->stride, count, s->stride, s->sum, s->stride, 0, next_keys);
     }
 }
 

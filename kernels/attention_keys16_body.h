@@ -9,20 +9,21 @@
 
 /* z[q][key] of `rows` queries and `vecs` vectors of keys from `key` on, which is a multiple of what they hold. */
 INLINE void key_tile(const size_t rows, const size_t vecs, const float *q, size_t q_stride, const attention_element *k,
-                     size_t key, size_t head_dim, float *z)
+                     size_t key, size_t head_dim, float *z, uintptr_t ahead)
 {
     const attention_element *from = k + key / KEY_BLOCK * KEY_BLOCK * head_dim + key % KEY_BLOCK;
     const size_t next = KEY_VECS == 1 ? KEY_BLOCK * head_dim : VEC_WIDTH;
-    outer_tile(rows, vecs, RAW, 0, q, q_stride, from, KEY_BLOCK, next, head_dim, z + key, BLOCK, 1);
+    outer_tile(rows, vecs, RAW, 0, q, q_stride, from, KEY_BLOCK, next, head_dim, z + key, BLOCK, 1,
+               ahead ? ahead + key * head_dim * sizeof(attention_element) : 0);
 }
 
 INLINE void key_rows(const size_t rows, const float *q, size_t q_stride, const attention_element *k, size_t keys,
-                     size_t head_dim, float *z)
+                     size_t head_dim, float *z, uintptr_t ahead)
 {
     size_t key = 0;
     for (; key + TILE_VECS * VEC_WIDTH <= keys; key += TILE_VECS * VEC_WIDTH)
-        key_tile(rows, TILE_VECS, q, q_stride, k, key, head_dim, z);
-    for (; key < keys; key += VEC_WIDTH) key_tile(rows, 1, q, q_stride, k, key, head_dim, z);
+        key_tile(rows, TILE_VECS, q, q_stride, k, key, head_dim, z, ahead);
+    for (; key < keys; key += VEC_WIDTH) key_tile(rows, 1, q, q_stride, k, key, head_dim, z, ahead);
 }
 
 /* z[query][j] = dot of the scaled query with the elements of key j. */
@@ -34,13 +35,14 @@ static void block_dots(struct rows *s, const struct block *block)
         const size_t begin = s->queries * t / tiles, n = s->queries * (t + 1) / tiles - begin;
         const float *const q = s->q + begin * s->stride;
         float *const z = s->z + begin * BLOCK;
+        const uintptr_t values = t ? 0 : (uintptr_t)block->v;
         switch (n) {
-        case 1: key_rows(1, q, s->stride, block->k, keys, head_dim, z); break;
-        case 2: key_rows(2, q, s->stride, block->k, keys, head_dim, z); break;
-        case 3: key_rows(3, q, s->stride, block->k, keys, head_dim, z); break;
-        case 4: key_rows(4, q, s->stride, block->k, keys, head_dim, z); break;
-        case 5: key_rows(5, q, s->stride, block->k, keys, head_dim, z); break;
-        default: key_rows(6, q, s->stride, block->k, keys, head_dim, z); break;
+        case 1: key_rows(1, q, s->stride, block->k, keys, head_dim, z, values); break;
+        case 2: key_rows(2, q, s->stride, block->k, keys, head_dim, z, values); break;
+        case 3: key_rows(3, q, s->stride, block->k, keys, head_dim, z, values); break;
+        case 4: key_rows(4, q, s->stride, block->k, keys, head_dim, z, values); break;
+        case 5: key_rows(5, q, s->stride, block->k, keys, head_dim, z, values); break;
+        default: key_rows(6, q, s->stride, block->k, keys, head_dim, z, values); break;
         }
     }
 }

@@ -49,12 +49,13 @@ static int is_of_zeros(const struct sm_attention *a, const struct block *block)
  * 16 bits do to a query, at most sqrt(head_dim) / 65024 of its norm. */
 static int is_out_of_reach(const struct rows *s, const struct block *block, float *norm, float hidden_most)
 {
-    const float cap = s->a->softcap > 0 ? s->a->softcap * (1 + 0x1p-10f) : INFINITY;
+    const float hidden = hidden_most * SM_LOG2_E;
     if (*norm < 0) *norm = is_of_zeros(s->a, block) ? 0 : largest_norm(block, s->a->head_dim) * (1 + 0x1p-10f);
     int reached = 0;
     for (size_t m = 0; m < s->queries; m++) {
-        const float bound = s->norm[m] * *norm;
-        reached |= !((bound < cap ? bound : cap) + hidden_most < s->limit[m]);
+        float bound = s->norm[m] * *norm;
+        if (s->a->softcap > 0) bound = s->cap * (bound < 1 ? bound : 1) * (1 + 0x1p-10f);
+        reached |= !(bound + hidden < s->limit[m]);
     }
     return !reached;
 }

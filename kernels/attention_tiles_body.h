@@ -158,16 +158,21 @@ INLINE void dots(enum source source, const float *q, size_t q_stride, size_t que
 #endif
 
 /* c[rows][vecs] = (fresh ? 0 : c) + a[rows][depth] * b[depth][vecs], the vectors of b `b_next` elements apart; is_half:
- * the one vector of b is half there. */
+ * the one vector of b is half there. What lies from `ahead` on is fetched, as many elements as of b are read. */
 INLINE void outer_tile(const size_t rows, const size_t vecs, enum source source, const int is_half, const float *a,
                        size_t a_stride, const void *b, size_t b_stride, size_t b_next, size_t depth, float *c,
-                       size_t c_stride, int fresh)
+                       size_t c_stride, int fresh, uintptr_t ahead)
 {
     const size_t element = source == FLOATS ? sizeof(float) : sizeof(attention_element);
+    const size_t step = vecs * VEC_WIDTH * sizeof(attention_element);
     vec sum[TILE_ROWS][TILE_VECS];
     EACH_ROW(i, rows) EACH_VEC(v, vecs) sum[i][v] = fresh ? vec_zero() : vec_load(c + i * c_stride + v * VEC_WIDTH);
     for (size_t p = 0; p < depth; p++, b = (const uint8_t *)b + b_stride * element) {
         vec y[TILE_VECS];
+        if (ahead) {
+            EACH_VEC(v, (step + 63) / 64) vec_fetch((const void *)(ahead + v * 64));
+            ahead += step;
+        }
         EACH_VEC(v, vecs) y[v] = is_half ? load_half(source, b, v * b_next) : load(source, b, v * b_next);
         EACH_ROW(i, rows)
         {
@@ -180,22 +185,24 @@ INLINE void outer_tile(const size_t rows, const size_t vecs, enum source source,
 
 /* The same for any number of columns; c is padded to whole vectors. */
 INLINE void outer_rows(const size_t rows, enum source source, const float *a, size_t a_stride, const void *b,
-                       size_t b_stride, size_t depth, size_t columns, float *c, size_t c_stride, int fresh)
+                       size_t b_stride, size_t depth, size_t columns, float *c, size_t c_stride, int fresh,
+                       uintptr_t ahead)
 {
     const size_t element = source == FLOATS ? sizeof(float) : sizeof(attention_element);
     size_t at = 0;
 #define OUTER_TILE(vecs, is_half)                                                                                      \
     outer_tile(rows, vecs, source, is_half, a, a_stride, (const uint8_t *)b + at * element, b_stride, VEC_WIDTH,       \
-               depth, c + at, c_stride, fresh)
+               depth, c + at, c_stride, fresh, ahead ? ahead + at * depth * sizeof(attention_element) : 0)
     for (; at + TILE_VECS * VEC_WIDTH <= columns; at += TILE_VECS * VEC_WIDTH) OUTER_TILE(TILE_VECS, 0);
     for (; at + VEC_WIDTH <= columns; at += VEC_WIDTH) OUTER_TILE(1, 0);
     if (at < columns) OUTER_TILE(1, 1);
 #undef OUTER_TILE
 }
 
-/* c[m][n] = (fresh ? 0 : c[m][n]) + sum over p of a[m][p] * b[p][n], in order of p. */
+/* c[m][n] = (fresh ? 0 : c[m][n]) + sum over p of a[m][p] * b[p][n], in order of p. From `ahead` on as many elements as
+ * b has are fetched meanwhile, if it is not 0. */
 INLINE void outer(enum source source, const float *a, size_t a_stride, size_t rows, const void *b, size_t b_stride,
-                  size_t depth, size_t columns, float *c, size_t c_stride, int fresh)
+                  size_t depth, size_t columns, float *c, size_t c_stride, int fresh, uintptr_t ahead)
 {
     const size_t tiles = (rows + TILE_ROWS - 1) / TILE_ROWS;
     for (size_t t = 0; t < tiles; t++) {
@@ -203,12 +210,24 @@ INLINE void outer(enum source source, const float *a, size_t a_stride, size_t ro
         const float *const x = a + begin * a_stride;
         float *const y = c + begin * c_stride;
         switch (n) {
-        case 1: outer_rows(1, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh); break;
-        case 2: outer_rows(2, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh); break;
-        case 3: outer_rows(3, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh); break;
-        case 4: outer_rows(4, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh); break;
-        case 5: outer_rows(5, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh); break;
-        default: outer_rows(6, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh); break;
+        case 1:
+            outer_rows(1, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh, t ? 0 : ahead);
+            break;
+        case 2:
+            outer_rows(2, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh, t ? 0 : ahead);
+            break;
+        case 3:
+            outer_rows(3, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh, t ? 0 : ahead);
+            break;
+        case 4:
+            outer_rows(4, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh, t ? 0 : ahead);
+            break;
+        case 5:
+            outer_rows(5, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh, t ? 0 : ahead);
+            break;
+        default:
+            outer_rows(6, source, x, a_stride, b, b_stride, depth, columns, y, c_stride, fresh, t ? 0 : ahead);
+            break;
         }
     }
 }

@@ -9,11 +9,19 @@
 
 /* Largest error in units of the last place of the exact value, rounded up from what the test finds. */
 #define SM_EXP_ULP 1.0
+#define SM_EXP2_ULP 1.1
 #define SM_TANH_ULP 6.0
 
 #define SM_LOG2_E 1.44269504088896341f
 #define SM_LN2_HIGH 0.693359375f
 #define SM_LN2_LOW (-2.12194440054690583e-4f)
+/* 2^r - 1 = r (C1 + C2 r + ...) for |r| <= 1/2: minimax of the relative error, 0.05 * 2^-24 of it */
+#define SM_EXP2_C1 0.693147182f
+#define SM_EXP2_C2 0.240226477f
+#define SM_EXP2_C3 0.0555035956f
+#define SM_EXP2_C4 0.00961849932f
+#define SM_EXP2_C5 0.00133909716f
+#define SM_EXP2_C6 0.000153293237f
 #define SM_EXP_C2 0.5f
 #define SM_EXP_C3 0.166666671633720397949219f
 #define SM_EXP_C4 0.0416664853692054748535156f

@@ -3,7 +3,8 @@
  * Proven by tests/vector_math.c against double over all exponents; vector_math_avx512.h gives the same bits.
  *   sm_exp_avx2   within SM_EXP_ULP of the exact value, denormal results included; exactly 0 below -104,
  *                 infinite from where float ends (88.72284), exactly 1 at 0
- *   sm_tanh_avx2  within SM_TANH_ULP, keeps the sign (of zeros too), never above 1, exactly 1 from SM_TANH_END on,
+ *   sm_exp2_avx2  of x < 128: within SM_EXP2_ULP of 2^x, denormal results included; exactly 0 below -150, exactly 1 at
+ * 0 sm_tanh_avx2  within SM_TANH_ULP, keeps the sign (of zeros too), never above 1, exactly 1 from SM_TANH_END on,
  *                 exactly x below 2^-14
  * A NaN stays one. */
 #ifndef SM_VECTOR_MATH_AVX2_H
@@ -63,6 +64,23 @@ static inline __m256 sm_exp_avx2(__m256 x)
     const __m256 p = sm_exp_reduced_avx2(x, &n);
     /* In two steps, of which only the second can leave the normal range and round. */
     const __m256i half = _mm256_srai_epi32(n, 1);
+    return _mm256_and_ps(keep, sm_scale_avx2(sm_scale_avx2(p, half), _mm256_sub_epi32(n, half)));
+}
+
+/* The powers of r in pairs: a chain of four multiply-adds, not six. */
+static inline __m256 sm_exp2_avx2(__m256 x)
+{
+    const __m256 keep = _mm256_cmp_ps(x, _mm256_set1_ps(-150), _CMP_NLT_UQ);
+    x = _mm256_and_ps(keep, x); /* a product that underflows costs a hundred cycles */
+    const __m256 nf = _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m256 r = _mm256_sub_ps(x, nf), square = _mm256_mul_ps(r, r);
+    const __m256 p01 = _mm256_fmadd_ps(_mm256_set1_ps(SM_EXP2_C1), r, _mm256_set1_ps(1));
+    const __m256 p23 = _mm256_fmadd_ps(_mm256_set1_ps(SM_EXP2_C3), r, _mm256_set1_ps(SM_EXP2_C2));
+    __m256 p = _mm256_fmadd_ps(_mm256_set1_ps(SM_EXP2_C5), r, _mm256_set1_ps(SM_EXP2_C4));
+    p = _mm256_fmadd_ps(_mm256_set1_ps(SM_EXP2_C6), square, p);
+    p = _mm256_fmadd_ps(p, square, p23);
+    p = _mm256_fmadd_ps(p, square, p01);
+    const __m256i n = _mm256_cvtps_epi32(nf), half = _mm256_srai_epi32(n, 1);
     return _mm256_and_ps(keep, sm_scale_avx2(sm_scale_avx2(p, half), _mm256_sub_epi32(n, half)));
 }
 

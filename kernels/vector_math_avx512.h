@@ -42,6 +42,21 @@ static inline __m512 sm_exp_avx512(__m512 x)
     return _mm512_maskz_scalef_ps(keep, p, n); /* rounds once, also to a denormal */
 }
 
+/* The powers of r in pairs: a chain of four multiply-adds, not six. Lanes that are cleared may hold anything. */
+static inline __m512 sm_exp2_avx512(__m512 x)
+{
+    const __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-150), _CMP_NLT_UQ);
+    const __m512 n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m512 r = _mm512_sub_ps(x, n), square = _mm512_mul_ps(r, r);
+    const __m512 p01 = _mm512_fmadd_ps(_mm512_set1_ps(SM_EXP2_C1), r, _mm512_set1_ps(1));
+    const __m512 p23 = _mm512_fmadd_ps(_mm512_set1_ps(SM_EXP2_C3), r, _mm512_set1_ps(SM_EXP2_C2));
+    __m512 p = _mm512_fmadd_ps(_mm512_set1_ps(SM_EXP2_C5), r, _mm512_set1_ps(SM_EXP2_C4));
+    p = _mm512_fmadd_ps(_mm512_set1_ps(SM_EXP2_C6), square, p);
+    p = _mm512_fmadd_ps(p, square, p23);
+    p = _mm512_fmadd_ps(p, square, p01);
+    return _mm512_maskz_scalef_ps(keep, p, n); /* rounds once, also to a denormal */
+}
+
 /* x, or the limit that it is beyond; a NaN stays one (vrangeps would lose it). */
 static inline __m512 sm_within_avx512(__m512 x, float limit)
 {
