@@ -142,7 +142,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"reps", 0, SM_ARGUMENT_INTEGER, &o->repetitions, NULL, "N", "repetitions (5; full 11)"},
         {"seed", 0, SM_ARGUMENT_INTEGER, &o->seed, NULL, "N", "of operands and of the order (1)"},
         {"order", 0, SM_ARGUMENT_CHOICE, &o->cases.order, sm_case_orders, "HOW", "random (default) or stated"},
-        {"out", 0, SM_ARGUMENT_STRING, &o->cases.out, NULL, "DIR", "default: results/<time>-bench"},
+        {"out", 0, SM_ARGUMENT_STRING, &o->cases.out, NULL, "DIR", "or FILE.jsonl; default: results/<time>-bench"},
         {"format", 'o', SM_ARGUMENT_CHOICE, &o->format, sm_bench_formats, "FORMAT", "md (default), csv, json or jsonl"},
         {"dry-run", 0, SM_ARGUMENT_FLAG, &o->cases.dry_run, NULL, NULL, "list the cases, run none"},
         {"budget", 0, SM_ARGUMENT_DURATION, &o->cases.budget, NULL, "TIME", "run what fits, spread over families"},
@@ -198,11 +198,20 @@ static int open_out(struct options *o, char *why, size_t why_bytes)
         const time_t now = time(NULL);
         struct tm utc;
         strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
-        if (o->cases.out)
+        const size_t length = o->cases.out ? strlen(o->cases.out) : 0;
+        const bool file = length > 6 && !strcmp(o->cases.out + length - 6, ".jsonl");
+        const char *slash = file ? strrchr(o->cases.out, '/') : NULL;
+        if (file)
+            snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->cases.out) : 1,
+                     slash ? o->cases.out : ".");
+        else if (o->cases.out)
             snprintf(folder, sizeof folder, "%s", o->cases.out);
         else
             snprintf(folder, sizeof folder, "results/%s-bench", when);
-        snprintf(o->out, sizeof o->out, "%s/bench.jsonl", folder);
+        if (file)
+            snprintf(o->out, sizeof o->out, "%s", o->cases.out);
+        else
+            snprintf(o->out, sizeof o->out, "%s/bench.jsonl", folder);
         if (sm_records_claim(o->out, why, why_bytes)) return -1;
     }
     o->cases.out = o->out;

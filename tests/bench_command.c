@@ -122,6 +122,21 @@ static void hot_and_cold_in_one_call(void **unused)
     }
 }
 
+static void out_may_be_a_file(void **unused)
+{
+    (void)unused;
+    char said[8192], arguments[256], path[256];
+    snprintf(arguments, sizeof arguments,
+             "--family mask_build --variant ref --rows 2 --reps 1 --min-time 1ms --out %s/at/mine.jsonl", folder);
+    if (run(arguments, said, sizeof said)) fail_msg("%s", said);
+    snprintf(path, sizeof path, "%s/at/mine.jsonl", folder);
+    json_decref(load_lines(path));
+    snprintf(path, sizeof path, "%s/at/bench.gbench.json", folder);
+    assert_int_equal(access(path, R_OK), 0);
+    assert_int_equal(run(arguments, said, sizeof said), 2);
+    assert_non_null(strstr(said, "is there already"));
+}
+
 static void a_run_leaves_records(void **unused)
 {
     (void)unused;
@@ -230,6 +245,7 @@ int main(void)
         cmocka_unit_test(bad_input_is_one_sentence_and_exit_2),
         cmocka_unit_test(dry_run_lists),
         cmocka_unit_test(hot_and_cold_in_one_call),
+        cmocka_unit_test(out_may_be_a_file),
         cmocka_unit_test(a_run_leaves_records),
         cmocka_unit_test(stray_variables_are_named),
     };
