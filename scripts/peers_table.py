@@ -142,7 +142,7 @@ def markdown():
     for r in matmul:
         print("| %d | %.1f | %d | %.1f | %.2f | %s |" % (r["rows"], r["slotmark"], r["block"], r["onnxruntime"],
                                                          r["ratio"], interval(r)))
-    print("\n%s, %d CPUs, %s; %s to %s, %.0f min of runs; before each, others used %.1f %% of the machine (median; at "
+    print("\n%s, %d CPUs, %s; %s to %s, %.1f min of runs; before each, others used %.1f %% of the machine (median; at "
           "most %.1f %%); load average at most %.1f%s." % (
               s["processor"], s["cpus"], s["compiler"], s["begin"], s["end"], s["minutes"], s["busy"], s["busiest"],
               s["load"], "".join("; %s of %s" % item for item in sorted(s["peers"].items()))))
