@@ -344,6 +344,11 @@ static int is_weightless(const struct rows *s, size_t vecs)
 static void add_values(struct rows *s, const struct block *block)
 {
     uint8_t *const values = (uint8_t *)s->v;
+    if (s->queries <= VALUES_RAW_QUERIES && block->count - block->first == BLOCK) {
+        vnni_add_raw_values(s->sum, s->stride, (const uint8_t *)s->z, s->weight_step, s->queries, block->v,
+                            s->a->head_dim);
+        return;
+    }
     vnni_values(values, block->v, block->first, block->count, s->a->head_dim);
     vnni_add_values(s->sum, s->stride, (const uint8_t *)s->z, s->weight_step, s->queries, values, block->count);
 }

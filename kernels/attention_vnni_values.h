@@ -18,6 +18,7 @@
 #define VALUES_AT_ONCE 64       /* elements of a head */
 #define VALUES_WEIGHT_BYTES 256 /* from the weights of a query to the next: the high bytes, the low, and unused */
 #define VALUES_QUADS (VNNI_BLOCK / 4)
+#define VALUES_RAW_QUERIES 4 /* up to here interleaving for each tile costs less than by way of memory */
 
 /* Puts in the place of the weights of 16 `vecs` slots, which are not negative, 64 high bytes and 64 low ones, of 0
  * where no slot is. The four bytes of slots 4 t .. 4 t + 3 are number 4 (t % 4) + t / 4. Returns step. */
@@ -49,44 +50,63 @@ static inline __attribute__((always_inline)) float vnni_weights(float *weights, 
     return step;
 }
 
-/* to[d / 64][slot / 4]: the bytes of four slots interleaved, 4 x 64 of them, for whole sixteens of slots that hold
- * first..count, whose values these are; what else is there repeats one of them. Zeros beyond head_dim. */
+/* x: the bytes of four slots interleaved, of 64 elements each, those that are not `there` 0. */
+static inline __attribute__((always_inline)) void vnni_interleave(__m512i x[4], const int8_t *const slot[4],
+                                                                  __mmask64 there)
+{
+    __m512i y[4], low[2], high[2];
+    VNNI_EACH_VEC(i) y[i] = _mm512_maskz_loadu_epi8(there, slot[i]);
+    low[0] = _mm512_unpacklo_epi8(y[0], y[1]), low[1] = _mm512_unpacklo_epi8(y[2], y[3]);
+    high[0] = _mm512_unpackhi_epi8(y[0], y[1]), high[1] = _mm512_unpackhi_epi8(y[2], y[3]);
+    x[0] = _mm512_unpacklo_epi16(low[0], low[1]), x[1] = _mm512_unpackhi_epi16(low[0], low[1]);
+    x[2] = _mm512_unpacklo_epi16(high[0], high[1]), x[3] = _mm512_unpackhi_epi16(high[0], high[1]);
+}
+
+/* Those of 64 elements from d on that a head has. */
+static inline __mmask64 vnni_there(size_t head_dim, size_t d)
+{
+    return head_dim - d >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << (head_dim - d)) - 1;
+}
+
+/* to[d / 64][slot / 4]: the interleaved bytes of four slots, for whole sixteens of slots that hold first..count, whose
+ * values these are; what else is there repeats one of them. Zeros beyond head_dim. */
 static inline void vnni_values(uint8_t *to, const int8_t *values, size_t first, size_t count, size_t head_dim)
 {
     const size_t quads = (count + 15) / 16 * 4;
-    for (size_t d = 0; d < head_dim; d += 64) {
-        const size_t left = head_dim - d;
-        const __mmask64 there = left >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << left) - 1;
+    for (size_t d = 0; d < head_dim; d += 64, to += 256 * (VALUES_QUADS - quads))
         for (size_t t = 0; t < quads; t++, to += 256) {
+            const int8_t *slot[4];
             __m512i x[4];
-#pragma GCC unroll 4
-            for (size_t i = 0; i < 4; i++) {
-                const size_t at = 4 * t + i < count ? 4 * t + i : count - 1, slot = at > first ? at - first : 0;
-                x[i] = _mm512_maskz_loadu_epi8(there, values + slot * head_dim + d);
+            VNNI_EACH_VEC(i)
+            {
+                const size_t at = 4 * t + i < count ? 4 * t + i : count - 1;
+                slot[i] = values + (at > first ? at - first : 0) * head_dim + d;
             }
-            const __m512i low[2] = {_mm512_unpacklo_epi8(x[0], x[1]), _mm512_unpacklo_epi8(x[2], x[3])};
-            const __m512i high[2] = {_mm512_unpackhi_epi8(x[0], x[1]), _mm512_unpackhi_epi8(x[2], x[3])};
-            _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low[0], low[1]));
-            _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi16(low[0], low[1]));
-            _mm512_storeu_si512(to + 128, _mm512_unpacklo_epi16(high[0], high[1]));
-            _mm512_storeu_si512(to + 192, _mm512_unpackhi_epi16(high[0], high[1]));
+            vnni_interleave(x, slot, vnni_there(head_dim, d));
+            VNNI_EACH_VEC(v) _mm512_storeu_si512(to + 64 * v, x[v]);
         }
-        to += 256 * (VALUES_QUADS - quads);
-    }
 }
 
-/* sum[query][64 elements] += step * weighted values, of `queries` <= VNNI_QUERIES. */
+/* sum[query][64 elements] += step * weighted values, of `queries` <= VNNI_QUERIES and 16 `vecs` slots. Values are laid
+ * out (slot_bytes 0), or lie slot_bytes apart and are interleaved here. */
 static inline __attribute__((always_inline)) void vnni_value_tile(const size_t queries, float *sum, size_t stride,
                                                                   const uint8_t *weights, const float *step,
-                                                                  const uint8_t *values, size_t vecs)
+                                                                  const uint8_t *values, size_t slot_bytes,
+                                                                  __mmask64 there, size_t vecs)
 {
     __m512i high[VNNI_QUERIES][4], low[VNNI_QUERIES][4];
     VNNI_EACH_QUERY(i)
     VNNI_EACH_VEC(v) high[i][v] = low[i][v] = _mm512_setzero_si512();
     for (size_t c = 0; c < vecs; c++, weights += 4)
-        for (size_t t = 0; t < 4; t++, values += 256) {
+        for (size_t t = 0; t < 4; t++, values += slot_bytes ? 4 * slot_bytes : 256) {
             __m512i value[4];
-            VNNI_EACH_VEC(v) value[v] = _mm512_loadu_si512(values + v * 64);
+            if (slot_bytes) {
+                const int8_t *slot[4];
+                VNNI_EACH_VEC(i) slot[i] = (const int8_t *)values + i * slot_bytes;
+                vnni_interleave(value, slot, there);
+            } else {
+                VNNI_EACH_VEC(v) value[v] = _mm512_loadu_si512(values + v * 64);
+            }
             VNNI_EACH_QUERY(i)
             {
                 const uint8_t *const four = weights + i * VALUES_WEIGHT_BYTES + 16 * t;
@@ -107,20 +127,33 @@ static inline __attribute__((always_inline)) void vnni_value_tile(const size_t q
     }
 }
 
+#define VALUE_TILES(n)                                                                                                 \
+    for (size_t d = 0; d < stride; d += VALUES_AT_ONCE)                                                                \
+    vnni_value_tile(n, sum + i * stride + d, stride, weights + i * VALUES_WEIGHT_BYTES, step + i, VALUE_TILE_FROM)
+
 /* sum[query] += step * weights[query] * values, for `count` slots that vnni_values laid out; sums have whole 64s. */
 static inline void vnni_add_values(float *sum, size_t stride, const uint8_t *weights, const float *step, size_t queries,
                                    const uint8_t *values, size_t count)
 {
     const size_t vecs = (count + 15) / 16;
     size_t i = 0;
-#define VALUE_TILES(n)                                                                                                 \
-    for (size_t d = 0; d < stride; d += VALUES_AT_ONCE)                                                                \
-    vnni_value_tile(n, sum + i * stride + d, stride, weights + i * VALUES_WEIGHT_BYTES, step + i,                      \
-                    values + d * VNNI_BLOCK, vecs)
+#define VALUE_TILE_FROM values + d *VNNI_BLOCK, 0, ~(__mmask64)0, vecs
     for (; i + 2 <= queries; i += 2) VALUE_TILES(2);
     if (i < queries) VALUE_TILES(1);
-#undef VALUE_TILES
+#undef VALUE_TILE_FROM
 }
+
+/* The same for a whole block of values as they lie. */
+static inline void vnni_add_raw_values(float *sum, size_t stride, const uint8_t *weights, const float *step,
+                                       size_t queries, const int8_t *values, size_t head_dim)
+{
+    size_t i = 0;
+#define VALUE_TILE_FROM (const uint8_t *)values + d, head_dim, vnni_there(head_dim, d), VNNI_BLOCK / 16
+    for (; i + 2 <= queries; i += 2) VALUE_TILES(2);
+    if (i < queries) VALUE_TILES(1);
+#undef VALUE_TILE_FROM
+}
+#undef VALUE_TILES
 
 /* Elements of a finished sum in their order. */
 static inline void vnni_in_order(float *sum, size_t stride)
