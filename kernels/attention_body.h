@@ -23,11 +23,9 @@
 
 #include "attention_tiles_body.h"
 #ifdef SM_ATTENTION_VNNI
-#if SM_ATTENTION_KV == 15
-#include "attention_vnni16.h"
-#else
-#include "attention_vnni.h"
-#include "attention_vnni_values.h"
+#include "attention_vnni_body.h"
+#if SM_ATTENTION_KV == 8
+#include "attention_vnni_values_body.h"
 #endif
 #endif
 #ifdef VALUES_IN_INTEGERS
@@ -77,12 +75,13 @@ struct rows {
     float weight[QUERIES_MOST][VEC_WIDTH];
     uint8_t live[QUERIES_MOST];
 #ifdef SM_ATTENTION_VNNI
-    int8_t *planes; /* attention_vnni.h, attention_vnni16.h: the queries in 16 bits */
+    int8_t *planes; /* attention_vnni_body.h: the queries in 16 bits */
     int32_t plane_begin[QUERIES_MOST][2];
     float plane_step[QUERIES_MOST];
 #endif
 #ifdef VALUES_IN_INTEGERS
-    float weight_step[QUERIES_MOST]; /* attention_vnni_values.h: weights in 16 bits, in the place of their logits */
+    float
+        weight_step[QUERIES_MOST]; /* attention_vnni_values_body.h: weights in 16 bits, in the place of their logits */
 #endif
 };
 
@@ -221,7 +220,7 @@ static void begin_block(struct rows *s, const struct block *block)
 static void block_dots(struct rows *s, const struct block *block)
 {
     uint8_t *const keys = (uint8_t *)s->k;
-    vnni_keys(keys, block->k, block->count, s->a->head_dim);
+    vnni_keys(keys, block->k, block->count, s->a->head_dim * sizeof(attention_element));
     vnni_dots(s->z, s->planes, (const int32_t(*)[2])s->plane_begin, s->plane_step, s->queries, keys, s->a->head_dim);
 }
 

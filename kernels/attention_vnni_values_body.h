@@ -1,4 +1,4 @@
-/* attention_vnni_values.h - weighted sums of int8 values in integers. For files compiled with AVX-512 VNNI.
+/* attention_vnni_values_body.h - weighted sums of int8 values in integers. For files compiled with AVX-512 VNNI.
  *
  * The weights of a block of 64 slots, each times the scale of its value, are rounded to 16 bits of a step that is a
  * power of two, the largest of them in 32768..65535 steps: off by half a step, or by one where 65535 is the limit, and
@@ -12,7 +12,7 @@
 #ifndef SM_ATTENTION_VNNI_VALUES_H
 #define SM_ATTENTION_VNNI_VALUES_H
 
-#include "attention_vnni.h"
+#include "attention_vnni_body.h"
 
 #define VALUES_IN_INTEGERS
 #define VALUES_AT_ONCE 64       /* elements of a head */
