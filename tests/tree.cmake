@@ -34,7 +34,8 @@ foreach(level any avx2 avx512 avx512vnni)
   set_tests_properties(dispatch_${level} PROPERTIES ENVIRONMENT SLOTMARK_CPU=${level} SKIP_RETURN_CODE 77)
 endforeach()
 
-# The same in emulated CPUs, whose instructions end at the level: one that strays above it is illegal there.
+# The same in emulated CPUs, whose instructions end at the level: one that strays above it is illegal there. Operands
+# end before the inaccessible page: qemu 7.2 reads what vmaskmovps masks out.
 find_program(QEMU_X86_64 qemu-x86_64)
 if(QEMU_X86_64 AND NOT SM_SANITIZE)
   foreach(cpu "any:qemu64,-avx,-avx2" "avx2:max")
@@ -42,7 +43,7 @@ if(QEMU_X86_64 AND NOT SM_SANITIZE)
     list(POP_FRONT cpu level)
     add_test(NAME qemu_dispatch_${level} COMMAND ${QEMU_X86_64} -cpu ${cpu} $<TARGET_FILE:test_dispatch> ${level})
     add_test(NAME qemu_variants_${level} COMMAND ${QEMU_X86_64} -cpu ${cpu} $<TARGET_FILE:test_variants>)
-    set_tests_properties(qemu_variants_${level} PROPERTIES LABELS "slow;long" ENVIRONMENT SM_SHAPES=4)
+    set_tests_properties(qemu_variants_${level} PROPERTIES LABELS "slow;long" ENVIRONMENT "SM_SHAPES=4;SM_LOOSE=1")
   endforeach()
 endif()
 

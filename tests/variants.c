@@ -1,6 +1,7 @@
 /* Every variant of every family against its reference, through the family's workload alone.
  *
- *     test_variants [family [variant]]      SM_SEED sets the seed; SM_SHAPES how many shapes (150); SM_LONG=1: 3000
+ *     test_variants [family [variant]]      SM_SEED sets the seed; SM_SHAPES how many shapes (150); SM_LONG=1: 3000;
+ *                                          SM_LOOSE=1: operands do not end at an inaccessible page
  *
  * A crash, a wild write or a wrong answer names family, variant, regime and shape. The last line counts what
  * ran natively, through an emulating header, and not at all. Exit status 77: this CPU lacks SLOTMARK_CPU's level. */
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "cpu.h"
+#include "guard.h"
 #include "random.h"
 #include "registry.h"
 #include "workload.h"
@@ -122,6 +124,7 @@ int main(int argc, char **argv)
         printf("not run: %s\n", sm_cpu_check());
         return 77;
     }
+    if (getenv("SM_LOOSE")) sm_guarded_loosen();
     signal(SIGSEGV, on_fault);
     signal(SIGBUS, on_fault);
     signal(SIGILL, on_fault);
