@@ -122,7 +122,7 @@ static int split_spec(struct sm_arm *arm, const char *spec, char *why, size_t wh
     return 0;
 }
 
-static enum sm_arm_result find(struct sm_arm *arm, FILE *out, char *why, size_t why_bytes)
+static enum sm_arm_result find(struct sm_arm *arm, bool build, FILE *out, char *why, size_t why_bytes)
 {
     const size_t length = strlen(arm->spec);
     char folder[SM_ARM_PATH];
@@ -141,17 +141,27 @@ static enum sm_arm_result find(struct sm_arm *arm, FILE *out, char *why, size_t 
         snprintf(object, sizeof object, "%s/lib/libslotmark-kernels.so", folder);
         if (is_file(object) || strchr(arm->spec, '/')) return from_folder(arm, folder, why, why_bytes);
     }
-    return sm_revision_get(arm, out, why, why_bytes);
+    return sm_revision_get(arm, build, out, why, why_bytes);
+}
+
+static enum sm_arm_result get(struct sm_arm *arm, const char *spec, bool build, FILE *out, char *why, size_t why_bytes)
+{
+    *arm = (struct sm_arm){0};
+    if (split_spec(arm, spec, why, why_bytes)) return SM_ARM_BAD;
+    const enum sm_arm_result result = find(arm, build, out, why, why_bytes);
+    const size_t used = strlen(arm->identity);
+    if (arm->variant[0]) snprintf(arm->identity + used, sizeof arm->identity - used, "@%s", arm->variant);
+    return result;
 }
 
 enum sm_arm_result sm_arm_get(struct sm_arm *arm, const char *spec, FILE *out, char *why, size_t why_bytes)
 {
-    *arm = (struct sm_arm){0};
-    if (split_spec(arm, spec, why, why_bytes)) return SM_ARM_BAD;
-    const enum sm_arm_result result = find(arm, out, why, why_bytes);
-    const size_t used = strlen(arm->identity);
-    if (arm->variant[0]) snprintf(arm->identity + used, sizeof arm->identity - used, "@%s", arm->variant);
-    return result;
+    return get(arm, spec, true, out, why, why_bytes);
+}
+
+enum sm_arm_result sm_arm_find(struct sm_arm *arm, const char *spec, char *why, size_t why_bytes)
+{
+    return get(arm, spec, false, NULL, why, why_bytes);
 }
 
 enum sm_arm_result sm_arm_program(const struct sm_arm *arm, FILE *out, char *path, size_t bytes, char *why,

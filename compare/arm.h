@@ -30,11 +30,15 @@ struct sm_arm {
 enum sm_arm_result {
     SM_ARM_OK,
     SM_ARM_BAD /* no such thing: usage */,
-    SM_ARM_UNBUILT /* it does not build, or crashes when loaded */
+    SM_ARM_UNBUILT /* it does not build, or crashes when loaded */,
+    SM_ARM_ABSENT /* nobody has built it yet: of sm_arm_find alone */
 };
 
 /* Finds or builds it. Progress goes to `out` when it has to build (NULL: silent); `why` gets a sentence. */
 enum sm_arm_result sm_arm_get(struct sm_arm *arm, const char *spec, FILE *out, char *why, size_t why_bytes);
+
+/* The same without building: what is not in the cache is SM_ARM_ABSENT, and only its names are filled in. */
+enum sm_arm_result sm_arm_find(struct sm_arm *arm, const char *spec, char *why, size_t why_bytes);
 
 /* From now on `.` has the variants of this plug-in (--plugin before the command); of several it is refused. */
 void sm_arm_plugin(const char *path);

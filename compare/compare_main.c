@@ -25,7 +25,7 @@ struct wish {
     struct sm_list rows, max_seq, head_dim, out, in, cols, kv_heads, heads, valid, window;
     double budget, slice_us, tolerance_percent, floor_percent, confidence, discovery_percent;
     int64_t seed, pairs, threads;
-    bool thorough, as_built, count, allow_removed, everything, quiet;
+    bool thorough, as_built, count, allow_removed, everything, quiet, dry_run;
 };
 
 static void standard(struct wish *w, const char *command)
@@ -96,11 +96,16 @@ static int compare_specs(const struct wish *w, struct sm_history *history, const
         .model = w->model,
         .passed = w->passed,
         .passed_count = w->passed_count,
+        .outline = w->dry_run ? out : NULL,
         .words = w->quiet ? NULL : stderr};
     struct sm_engine_outcome outcome;
     char why[512];
     const int failed = sm_engine_run(base, other, &request, &outcome, why, sizeof why);
     if (failed) return tell(w, why, failed);
+    if (w->dry_run) {
+        sm_engine_free(&outcome);
+        return 0;
+    }
     const struct sm_report report = {.command = w->command,
                                      .arm = outcome.arm,
                                      .pairing = &outcome.pairing,
@@ -147,17 +152,20 @@ static int run_all(const struct wish *w, char **operands, size_t count, bool var
     FILE *out = stdout;
     char why[512], spec[2][300];
     int code = 0;
-    if (w->store && sm_history_open(&history, w->store, why, sizeof why)) return tell(w, why, SM_EXIT_USAGE);
+    /* a dry run makes no history; of one that is there it reads the names */
+    if (w->store && (!w->dry_run || !access(w->store, F_OK)) && sm_history_open(&history, w->store, why, sizeof why))
+        return tell(w, why, SM_EXIT_USAGE);
     const char *base = operands[0];
     char anchor[256];
     if (!strcmp(w->command, "record") && !strcmp(base, "anchor")) {
         base = anchor;
-        if (sm_history_anchor(history, w->glob, anchor, sizeof anchor, why, sizeof why)) {
+        if ((!history && sm_history_open_existing(&history, w->store, why, sizeof why)) ||
+            sm_history_anchor(history, w->glob, anchor, sizeof anchor, why, sizeof why)) {
             sm_history_close(history);
             return tell(w, why, SM_EXIT_USAGE);
         }
     }
-    if (w->file && !(out = fopen(w->file, "wx"))) {
+    if (w->file && !w->dry_run && !(out = fopen(w->file, "wx"))) {
         fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
         sm_history_close(history);
         return SM_EXIT_USAGE;
@@ -170,7 +178,7 @@ static int run_all(const struct wish *w, char **operands, size_t count, bool var
         if (this_code == SM_EXIT_INTERRUPTED) break;
     }
     sm_history_close(history);
-    if (w->file && fclose(out)) {
+    if (out != stdout && fclose(out)) {
         fprintf(stderr, "slotmark %s: writing %s: %s\n", w->command, w->file, strerror(errno));
         code = SM_EXIT_USAGE;
     }
@@ -199,7 +207,7 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"profile", 0, SM_ARGUMENT_STRING, &w.model, NULL, "MODEL",
          "whole models instead, process by process; -- OPTION... for profile"},
         {"threads", 0, SM_ARGUMENT_INTEGER, &w.threads, NULL, "N", "of the team that runs a kernel (default 1)"},
-        {"budget", 0, SM_ARGUMENT_DURATION, &w.budget, NULL, "TIME", "of all launches (default 5m; 0: none)"},
+        {"budget", 0, SM_ARGUMENT_DURATION, &w.budget, NULL, "TIME", "of all launches (default 5m)"},
         {"tolerance", 0, SM_ARGUMENT_NUMBER, &w.tolerance_percent, NULL, "%",
          "changes within are accepted (default 1)"},
         {"floor", 0, SM_ARGUMENT_NUMBER, &w.floor_percent, NULL, "%", "smaller changes are never claimed (0.25)"},
@@ -219,6 +227,8 @@ static int run_command(const char *command, int argc, char **argv, const char *u
         {"allow-removed", 0, SM_ARGUMENT_FLAG, &w.allow_removed, NULL, NULL, "gate: kernels may disappear"},
         {"store", 0, SM_ARGUMENT_STRING, &w.store, NULL, "FILE", "keep launches and verdicts in this history (SQLite)"},
         {"all", 0, SM_ARGUMENT_FLAG, &w.everything, NULL, NULL, "list identical and added kernels too"},
+        {"dry-run", 0, SM_ARGUMENT_FLAG, &w.dry_run, NULL, NULL,
+         "list what would be compared and its time; build and run none"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &w.quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &w.form, forms, "FORM", "text (default), json, csv, md, junit"},
         {"file", 0, SM_ARGUMENT_STRING, &w.file, NULL, "FILE", "write the report there; it must not exist"},

@@ -4,6 +4,7 @@
 #include "counts.h"
 #include "layout.h"
 #include "models.h"
+#include "outline.h"
 #include "turn.h"
 
 static void launched(void *state, const struct sm_comparison *c)
@@ -65,9 +66,10 @@ static int compare(const struct sm_engine_request *request, struct sm_copies *co
         const int made = sm_pairing_make(&outcome->pairing, outcome->arm, loaded, &pairing, why, why_bytes);
         code = made > 0                                               ? SM_EXIT_NOTHING
                : made < 0                                             ? SM_EXIT_USAGE
+               : request->outline                                     ? sm_outline_kernels(request, outcome)
                : run_rounds(request, copies, outcome, why, why_bytes) ? SM_EXIT_USAGE
                                                                       : 0;
-        if (!code && request->count)
+        if (!code && request->count && !request->outline)
             sm_count_changed(&outcome->pairing, copies, request->rounds.threads, request->words);
     }
     sm_kernels_unload(&loaded[0]);
@@ -86,21 +88,37 @@ static int compare_models(const struct sm_engine_request *request, struct sm_eng
                          why_bytes);
 }
 
+/* Both sides, built where they are not; of a dry run those that are there. What is not is told: 1. */
+static int find_arms(const char *const spec[2], const struct sm_engine_request *request, struct sm_arm arm[2],
+                     char *why, size_t why_bytes, int *code)
+{
+    int absent = 0;
+    for (int i = 0; i < 2; i++) {
+        const enum sm_arm_result found = request->outline
+                                             ? sm_arm_find(&arm[i], spec[i], why, why_bytes)
+                                             : sm_arm_get(&arm[i], spec[i], request->words, why, why_bytes);
+        if (found == SM_ARM_ABSENT && ++absent) sm_outline_absent(request, &arm[i]);
+        if (found == SM_ARM_OK || found == SM_ARM_ABSENT) continue;
+        *code = found == SM_ARM_UNBUILT ? SM_EXIT_FAILED : SM_EXIT_USAGE;
+        return 1;
+    }
+    *code = 0;
+    return absent;
+}
+
 int sm_engine_run(const char *base, const char *other, const struct sm_engine_request *request,
                   struct sm_engine_outcome *outcome, char *why, size_t why_bytes)
 {
     const char *const spec[2] = {base, other};
     struct sm_copies copies = {0};
     *outcome = (struct sm_engine_outcome){0};
-    for (int i = 0; i < 2; i++) {
-        const enum sm_arm_result found = sm_arm_get(&outcome->arm[i], spec[i], request->words, why, why_bytes);
-        if (found != SM_ARM_OK) return found == SM_ARM_UNBUILT ? SM_EXIT_FAILED : SM_EXIT_USAGE;
-    }
-    const int turn = sm_turn_begin(request->words);
-    const int code = request->model ? compare_models(request, outcome, why, why_bytes)
-                     : sm_copies_make(&copies, outcome->arm, why, why_bytes)
-                         ? SM_EXIT_USAGE
-                         : compare(request, &copies, outcome, why, why_bytes);
+    int code;
+    if (find_arms(spec, request, outcome->arm, why, why_bytes, &code)) return code;
+    if (request->outline && request->model) return sm_outline_models(request, outcome);
+    const int turn = request->outline ? -1 : sm_turn_begin(request->words);
+    code = request->model                                          ? compare_models(request, outcome, why, why_bytes)
+           : sm_copies_make(&copies, outcome->arm, why, why_bytes) ? SM_EXIT_USAGE
+                                                                   : compare(request, &copies, outcome, why, why_bytes);
     sm_turn_end(turn);
     sm_copies_remove(&copies);
     if (code) sm_engine_free(outcome);

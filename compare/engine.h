@@ -16,7 +16,8 @@ struct sm_engine_request {
     const char *model;               /* compared end to end on this one, not kernel by kernel; or NULL */
     char *const *passed;             /* options for profile then */
     size_t passed_count;
-    FILE *words; /* what is built and why something is not done; or NULL */
+    FILE *outline; /* a dry run: what would be compared is written there, nothing is built, run or kept; or NULL */
+    FILE *words;   /* what is built and why something is not done; or NULL */
 };
 
 struct sm_engine_outcome {

@@ -16,7 +16,6 @@
 #include "stats.h"
 #include "stop.h"
 
-#define LAUNCHES_MOST 24
 #define PHASES_MOST 64
 
 static const char *const usual[] = {"--max-seq", "512", "--turns", "128+24,12+12", "--buckets", "16", NULL};
@@ -156,7 +155,7 @@ static void add_launch(struct models *m, struct sm_comparison *c, const struct p
     c->d[c->launches++] = log(y->ns / x->ns);
     if (o->launched) o->launched(o->launched_state, c);
     sm_rounds_settle(c, o, m->result->compared);
-    if (c->launches == LAUNCHES_MOST) c->verdict = SM_VERDICT_SAME;
+    if (c->launches == SM_MODELS_LAUNCHES_MOST) c->verdict = SM_VERDICT_SAME;
 }
 
 static bool is_any_open(const struct models *m)
@@ -181,9 +180,10 @@ static int run_round(struct models *m, size_t round, char *why, size_t why_bytes
     for (size_t i = 0; i < 3; i++) {
         if (round && m->options->budget_s > 0 && elapsed(m) > m->options->budget_s) m->result->out_of_time = true;
         if (m->result->out_of_time || sm_stopped()) return 0;
-        snprintf(text, sizeof text, "round %zu of at most %d, process %zu of 3", round + 1, LAUNCHES_MOST, i + 1);
-        const double done = elapsed(m), share = ((double)round + (double)i / 3) / LAUNCHES_MOST;
-        m->progress.total_s = share > 0 ? done / share : 3 * LAUNCHES_MOST;
+        snprintf(text, sizeof text, "round %zu of at most %d, process %zu of 3", round + 1, SM_MODELS_LAUNCHES_MOST,
+                 i + 1);
+        const double done = elapsed(m), share = ((double)round + (double)i / 3) / SM_MODELS_LAUNCHES_MOST;
+        m->progress.total_s = share > 0 ? done / share : 3 * SM_MODELS_LAUNCHES_MOST;
         sm_progress_show(&m->progress, done, text);
         if (run_side(m, order[i] == 1, &timed[order[i]], why, why_bytes)) return -1;
         m->result->launches++;

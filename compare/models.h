@@ -10,6 +10,7 @@
 #include "rounds.h"
 
 #define SM_MODELS_ARGUMENTS_MOST 64
+#define SM_MODELS_LAUNCHES_MOST 24
 
 struct sm_models_request {
     const char *model;

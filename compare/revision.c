@@ -171,7 +171,7 @@ static enum sm_arm_result build(struct revision *r)
     return bad ? SM_ARM_UNBUILT : SM_ARM_OK;
 }
 
-enum sm_arm_result sm_revision_get(struct sm_arm *arm, FILE *out, char *why, size_t why_bytes)
+enum sm_arm_result sm_revision_get(struct sm_arm *arm, bool wanted, FILE *out, char *why, size_t why_bytes)
 {
     struct revision r = {.arm = arm, .out = out, .why = why, .why_bytes = why_bytes};
     if (sm_arm_cache(r.cache, sizeof r.cache - 100)) return refuse(&r, "there is no place for a cache of builds");
@@ -184,7 +184,12 @@ enum sm_arm_result sm_revision_get(struct sm_arm *arm, FILE *out, char *why, siz
     path_in(arm->object, sizeof arm->object, r.folder, "kernels.so");
     path_in(arm->objects, sizeof arm->objects, r.folder, "objects");
     path_in(arm->archives, sizeof arm->archives, r.folder, "archives");
-    if (access(r.folder, F_OK)) result = build(&r);
+    const bool absent = access(r.folder, F_OK) != 0;
+    if (absent && !wanted) {
+        snprintf(why, why_bytes, "%s is not built yet", arm->identity);
+        return SM_ARM_ABSENT;
+    }
+    if (absent) result = build(&r);
     if (result == SM_ARM_OK && !access(arm->object, R_OK)) return SM_ARM_OK;
     if (result == SM_ARM_BAD) return result;
     snprintf(why, why_bytes, "building the kernels of %s failed: see %.200s/log", arm->spec, r.folder);

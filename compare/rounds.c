@@ -36,18 +36,24 @@ static bool is_open(const struct sm_comparison *c)
     return c->verdict == SM_VERDICT_OPEN;
 }
 
-/* A tenth of what is measured, drawn, as comparisons of A with a copy of A. */
+/* A tenth of what is measured. */
+size_t sm_rounds_controls(const struct sm_rounds_options *options, size_t open)
+{
+    size_t wanted = (open + 9) / 10;
+    if (wanted < CONTROLS_LEAST) wanted = CONTROLS_LEAST;
+    if (wanted > CONTROLS_MOST) wanted = CONTROLS_MOST;
+    if (wanted > open) wanted = open;
+    return options->no_controls ? 0 : wanted;
+}
+
+/* They are drawn, as comparisons of A with a copy of A. */
 static int add_controls(struct rounds *r)
 {
     struct sm_pairing *p = r->pairing;
     size_t open = 0, taken = 0;
     for (size_t i = 0; i < p->count; i++) open += is_open(&p->list[i]);
     r->compared = open;
-    size_t wanted = (open + 9) / 10;
-    if (wanted < CONTROLS_LEAST) wanted = CONTROLS_LEAST;
-    if (wanted > CONTROLS_MOST) wanted = CONTROLS_MOST;
-    if (wanted > open) wanted = open;
-    if (r->options->no_controls) wanted = 0;
+    const size_t wanted = sm_rounds_controls(r->options, open);
     const size_t count = p->count;
     struct sm_comparison *list = realloc(p->list, (count + wanted + 1) * sizeof *list);
     if (!list) return -1;

@@ -41,6 +41,9 @@ struct sm_rounds_result {
     struct sm_paired mean; /* of ln(B / A) over all measured kernels; mean.n 0: there is none */
 };
 
+/* How many of A against a copy of A stand beside so many comparisons. */
+size_t sm_rounds_controls(const struct sm_rounds_options *options, size_t open);
+
 /* Runs what is open in `pairing`, and adds controls to it (its list may move). object: A, B and a copy of A. 0, or -1
  * and a sentence. */
 int sm_rounds_run(struct sm_pairing *pairing, const char *const object[3], const struct sm_rounds_options *options,
