@@ -87,6 +87,7 @@ int doctor_main(int argc, char **argv)
         .example = "slotmark doctor -o md > doctor.md",
         .flag = "counters",
         .flag_help = "counters and groups alone: each one's state, why, and what would change it",
+        .takes_time = true,
         .operands_most = SM_COUNTER_GROUPS_MOST,
     };
     char why[512];
@@ -99,7 +100,7 @@ int doctor_main(int argc, char **argv)
         fprintf(stderr, "slotmark doctor: '%s' is not expected (a group of counters goes with --counters)\n",
                 output.rest.operands[0]);
         code = 2;
-    } else if (examine(&d, stderr, why, sizeof why)) {
+    } else if (examine(&d, output.quiet ? NULL : stderr, why, sizeof why)) {
         fprintf(stderr, "slotmark doctor: %s\n", why);
         code = 2;
     } else if (output.format == SM_OUTPUT_JSON) {

@@ -12,10 +12,15 @@ bool sm_output_parse(const struct sm_output_command *command, int argc, char **a
         {"output", 'o', SM_ARGUMENT_CHOICE, &output->format, formats, "FORMAT", "text (default), md or json"},
         SM_ARGUMENTS_END,
         SM_ARGUMENTS_END,
+        SM_ARGUMENTS_END,
     };
+    size_t count = 1;
     if (command->flag)
-        options[1] =
+        options[count++] =
             (struct sm_argument){command->flag, 0, SM_ARGUMENT_FLAG, &output->flag, NULL, NULL, command->flag_help};
+    if (command->takes_time)
+        options[count++] =
+            (struct sm_argument){"quiet", 0, SM_ARGUMENT_FLAG, &output->quiet, NULL, NULL, "no progress"};
     const struct sm_arguments spec = {
         .command = command->name,
         .usage = command->usage,

@@ -1,4 +1,5 @@
-/* output.h - the command line of a command that only prints: the form of what it prints, and at most one flag. */
+/* output.h - the command line of a command that only prints: the form of what it prints, and at most one flag of its
+ * own. */
 #ifndef SM_OUTPUT_H
 #define SM_OUTPUT_H
 
@@ -12,12 +13,13 @@ enum { SM_OUTPUT_TEXT, SM_OUTPUT_MARKDOWN, SM_OUTPUT_JSON };
 struct sm_output_command {
     const char *name, *usage, *summary, *example;
     const char *flag, *flag_help; /* NULL: it has none */
+    bool takes_time;              /* it shows progress, which --quiet leaves out */
     size_t operands_most;
 };
 
 struct sm_output {
     int format;
-    bool flag;
+    bool flag, quiet;
     struct sm_arguments_rest rest;
 };
 

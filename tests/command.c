@@ -149,6 +149,16 @@ static void list_shows_families_and_what_dispatch_takes(void **state)
     json_decref(page);
 }
 
+static void doctor_leaves_the_progress_out(void **state)
+{
+    (void)state;
+    assert_int_equal(slotmark("doctor 2>&1 >/dev/null"), 0);
+    assert_says("ceilings of one thread");
+    assert_int_equal(slotmark("doctor --quiet 2>&1 >/dev/null"), 0);
+    assert_string_equal(output, "");
+    assert_int_equal(slotmark("list --quiet 2>&1"), 2); /* it shows none */
+}
+
 static void doctor_gives_every_counter_one_state(void **state)
 {
     (void)state;
@@ -202,6 +212,7 @@ int main(void)
         cmocka_unit_test(values_that_mean_nothing_are_refused),
         cmocka_unit_test(lost_output_is_told),
         cmocka_unit_test(list_shows_families_and_what_dispatch_takes),
+        cmocka_unit_test(doctor_leaves_the_progress_out),
         cmocka_unit_test(doctor_gives_every_counter_one_state),
         cmocka_unit_test(ceilings_have_values_or_reasons),
     };
