@@ -153,7 +153,7 @@ static void doctor_leaves_the_progress_out(void **state)
 {
     (void)state;
     assert_int_equal(slotmark("doctor 2>&1 >/dev/null"), 0);
-    assert_says("ceilings of one thread");
+    assert_says("clocks"); /* the first word; how many follow is a matter of time */
     assert_int_equal(slotmark("doctor --quiet 2>&1 >/dev/null"), 0);
     assert_string_equal(output, "");
     assert_int_equal(slotmark("list --quiet 2>&1"), 2); /* it shows none */
