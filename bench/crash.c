@@ -31,6 +31,7 @@ static struct {
     cpu_set_t cpus;
     struct sigaction earlier[SIGNALS];
     struct sm_crash_line *volatile at;
+    char stack[65536]; /* to stand on when the main thread has used up its own */
 } crash;
 
 static int write_all(int fd, const char *text, size_t bytes)
@@ -101,7 +102,9 @@ void sm_crash_begin(const char *path)
     if (n < 0 || (size_t)n >= sizeof crash.path || read_command() ||
         sched_getaffinity(0, sizeof crash.cpus, &crash.cpus))
         return;
-    const struct sigaction action = {.sa_handler = on_signal};
+    const stack_t stack = {.ss_sp = crash.stack, .ss_size = sizeof crash.stack};
+    sigaltstack(&stack, NULL);
+    const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i].number, &action, &crash.earlier[i]);
     crash.on = true;
 }

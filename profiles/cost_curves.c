@@ -53,6 +53,8 @@ static void judge(struct sm_cost_series *s, enum sm_phase phase, double *errors)
         p->band = sm_quantile(errors, p->held_out, 0.9);
     else if (p->held_out)
         p->band = fmax(p->band, p->worst_error);
+    else if (fitted < ENOUGH_HELD_OUT)
+        p->band = NAN; /* a curve goes through few points whatever they are */
 }
 
 static int fit_phase(struct sm_cost_series *s, enum sm_phase phase, struct sm_cost_point *points)

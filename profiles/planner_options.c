@@ -42,7 +42,7 @@ static int check(struct planner_options *o, char *why, size_t why_bytes)
                  SM_PLANNER_PLANS, SM_PLANNER_PLANS - 2);
         return -1;
     }
-    if (o->memory < 0 || o->threads < 1 || o->threads > MOST_THREADS) {
+    if (!o->memory || o->threads < 1 || o->threads > MOST_THREADS) {
         snprintf(why, why_bytes, "--threads goes from 1 to %d, and --memory is a size such as 64MiB", MOST_THREADS);
         return -1;
     }
@@ -72,6 +72,7 @@ enum sm_arguments_result planner_options_parse(struct planner_options *o, int ar
     *o = (struct planner_options){.cases = SM_CASE_OPTIONS,
                                   .most_append = SM_PLANNER_PLANS - 2,
                                   .most_plans = 8,
+                                  .memory = -1,
                                   .threads = sm_choices_cpus(),
                                   .token_seed = 1,
                                   .attention = SM_COST_SKIP,

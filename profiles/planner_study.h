@@ -33,7 +33,7 @@ struct planner_study {
     struct sm_list max_seq;         /* empty: those measured */
     struct sm_list append, prefill; /* candidates; empty: the standard ones within what was measured */
     size_t most_append, most_plans;
-    double memory; /* bytes of cache and arenas; 0: no limit */
+    double memory; /* bytes of cache and arenas; -1: no limit */
     enum sm_planner_objective objective;
 
     /* found */

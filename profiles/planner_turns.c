@@ -53,27 +53,25 @@ static int add(struct planner_turns *t, struct sm_planner_turn turn, bool first,
 
 static int read_lines(FILE *in, const char *path, struct planner_turns *t, char *why, size_t why_bytes)
 {
-    char *line = NULL, reason[128];
-    size_t room = 0, number = 0, past = 0;
+    char reason[128];
+    size_t number = 0, past = 0;
     int failed = 0;
-    while (!failed && getline(&line, &room, in) >= 0) {
-        struct sm_turn turn;
-        const bool empty = !line[strspn(line, " \t\r\n")];
-        const int found = sm_turns_line(line, &turn);
+    enum sm_turns_line line;
+    struct sm_turn turn;
+    while (!failed && (line = sm_turns_next(in, &turn)) != SM_TURNS_END) {
         number++;
-        if (empty) past = 0;
-        if (!found) continue;
+        if (line == SM_TURNS_EMPTY) past = 0;
+        if (line == SM_TURNS_EMPTY || line == SM_TURNS_COMMENT) continue;
         snprintf(reason, sizeof reason,
                  "not two numbers, the tokens that come in (1 to %d) and those generated after them",
                  SM_TURN_MOST_TOKENS);
-        failed =
-            found < 0 || add(t, (struct sm_planner_turn){past, turn.prompt, turn.gen, 1}, !past, reason, sizeof reason);
+        failed = line == SM_TURNS_WRONG ||
+                 add(t, (struct sm_planner_turn){past, turn.prompt, turn.gen, 1}, !past, reason, sizeof reason);
         if (failed)
             snprintf(why, why_bytes, "'%.200s', line %zu: %s", path, number, reason);
         else
             past += turn.prompt + turn.gen;
     }
-    free(line);
     return failed ? -1 : 0;
 }
 

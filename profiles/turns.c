@@ -2,7 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdio.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,39 +54,52 @@ static const char *skip_space(const char *at)
     return at;
 }
 
-int sm_turns_line(char *line, struct sm_turn *turn)
+static int read_turn(const char *at, struct sm_turn *turn)
 {
-    line[strcspn(line, "#")] = 0;
-    const char *at = skip_space(line);
-    if (!*at) return 0;
     at = read_number(at, 1, &turn->prompt);
     if (!at || !isspace((unsigned char)*at)) return -1;
     at = read_number(skip_space(at), 0, &turn->gen);
-    return at && !*skip_space(at) ? 1 : -1;
+    return at && !*skip_space(at) ? 0 : -1;
+}
+
+enum sm_turns_line sm_turns_next(FILE *in, struct sm_turn *turn)
+{
+    char line[SM_TURN_LINE_BYTES];
+    size_t n = 0;
+    bool comment = false;
+    int c;
+    while ((c = getc(in)) != EOF && c != '\n') {
+        comment |= c == '#';
+        if (!c || (!comment && n == sizeof line - 1)) return SM_TURNS_WRONG;
+        if (!comment) line[n++] = (char)c;
+    }
+    line[n] = 0;
+    const char *at = skip_space(line);
+    if (*at) return read_turn(at, turn) ? SM_TURNS_WRONG : SM_TURNS_TURN;
+    return comment ? SM_TURNS_COMMENT : c == EOF ? SM_TURNS_END : SM_TURNS_EMPTY;
 }
 
 int sm_turns_read(const char *path, struct sm_turns *turns, char *why, size_t why_bytes)
 {
     FILE *in = fopen(path, "r");
-    char *line = NULL;
-    size_t room = 0, number = 0;
+    size_t number = 0;
     int result = -1;
+    enum sm_turns_line line;
+    struct sm_turn turn;
     turns->count = 0;
     if (!in) {
         snprintf(why, why_bytes, "cannot read the turns of '%s': %s", path, strerror(errno));
         return -1;
     }
-    while (getline(&line, &room, in) >= 0) {
-        struct sm_turn turn;
-        const int found = sm_turns_line(line, &turn);
+    while ((line = sm_turns_next(in, &turn)) != SM_TURNS_END) {
         number++;
-        if (found < 0) {
+        if (line == SM_TURNS_WRONG) {
             snprintf(why, why_bytes,
                      "'%s', line %zu: not two numbers, the tokens of a prompt (1 to %d) and those generated after it",
                      path, number, SM_TURN_MOST_TOKENS);
             goto done;
         }
-        if (found && add(turns, turn)) {
+        if (line == SM_TURNS_TURN && add(turns, turn)) {
             snprintf(why, why_bytes, "'%s', line %zu: more than %d turns", path, number, SM_TURNS_MOST);
             goto done;
         }
@@ -96,7 +109,6 @@ int sm_turns_read(const char *path, struct sm_turns *turns, char *why, size_t wh
     else
         result = 0;
 done:
-    free(line);
     fclose(in);
     return result;
 }

@@ -3,6 +3,7 @@
 #define SM_TURNS_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #define SM_TURNS_MOST 256
 #define SM_TURN_MOST_TOKENS 1048576
@@ -23,8 +24,11 @@ int sm_turns_parse(const char *text, struct sm_turns *turns, char *why, size_t w
  * the line. */
 int sm_turns_read(const char *path, struct sm_turns *turns, char *why, size_t why_bytes);
 
-/* One line of such a file, which is written over: 1: a turn; 0: nothing is on it; -1: it is neither. */
-int sm_turns_line(char *line, struct sm_turn *turn);
+/* What the next line of such a file is. One that holds a 0, or more than SM_TURN_LINE_BYTES before a comment, is wrong:
+ * it is not read to its end. */
+#define SM_TURN_LINE_BYTES 256
+enum sm_turns_line { SM_TURNS_END, SM_TURNS_WRONG, SM_TURNS_EMPTY, SM_TURNS_COMMENT, SM_TURNS_TURN };
+enum sm_turns_line sm_turns_next(FILE *in, struct sm_turn *turn);
 
 /* What they need in the cache: all tokens. */
 size_t sm_turns_tokens(const struct sm_turns *turns);
