@@ -12,12 +12,19 @@ struct search {
     size_t why_bytes;
 };
 
+/* Not searched to its end. */
+static void leave(struct search *s, size_t good, size_t bad)
+{
+    if (good < bad && s->result->left_count <= SM_CULPRITS_MOST)
+        s->result->left[s->result->left_count++] = (struct sm_bisect_range){good, bad};
+}
+
 /* The effect of `other` against `base`; identical code: 0, and an interval of nothing. */
 static enum sm_bisect_answer measure(struct search *s, size_t base, size_t other, double limit, struct sm_paired *to)
 {
     struct sm_comparison c;
-    s->result->comparisons++;
     const enum sm_bisect_answer answer = s->b->compare(s->b->state, base, other, limit, &c, s->why, s->why_bytes);
+    s->result->comparisons += answer != SM_BISECT_STOP;
     if (answer != SM_BISECT_OK) return answer;
     if (c.verdict == SM_VERDICT_IDENTICAL) {
         *to = (struct sm_paired){.effect = 0};
@@ -73,7 +80,10 @@ static int narrow(struct search *s, size_t from, size_t to, double effect, struc
     while (bad - good > 1) {
         bool is_bad = false;
         size_t at;
-        if (judge_near_middle(s, from, good, bad, effect, &at, &is_bad) != SM_BISECT_OK) return -1;
+        if (judge_near_middle(s, from, good, bad, effect, &at, &is_bad) != SM_BISECT_OK) {
+            leave(s, good, bad);
+            return -1;
+        }
         if (at == bad) break; /* nothing between them can be judged */
         if (is_bad)
             bad = at;
@@ -81,7 +91,10 @@ static int narrow(struct search *s, size_t from, size_t to, double effect, struc
             good = at;
     }
     struct sm_paired fresh;
-    if (measure(s, good, bad, s->b->floor, &fresh) != SM_BISECT_OK) return -1;
+    if (measure(s, good, bad, s->b->floor, &fresh) != SM_BISECT_OK) {
+        leave(s, good, bad);
+        return -1;
+    }
     *culprit = (struct sm_culprit){good, bad, fresh.effect, effect};
     return 0;
 }
@@ -94,7 +107,10 @@ static int search(struct search *s, size_t from, size_t to, double effect)
     if (from >= to || r->count == SM_CULPRITS_MOST) return 0;
     if (isnan(effect)) {
         struct sm_paired whole;
-        if (measure(s, from, to, floor, &whole) != SM_BISECT_OK) return -1;
+        if (measure(s, from, to, floor, &whole) != SM_BISECT_OK) {
+            leave(s, from, to);
+            return -1;
+        }
         if (from == 0 && to == s->b->count - 1) r->effect = whole.effect;
         if (whole.low <= floor && whole.high >= -floor) return 0;
         effect = whole.effect;
@@ -103,7 +119,11 @@ static int search(struct search *s, size_t from, size_t to, double effect)
     if (narrow(s, from, to, effect, &culprit)) return -1;
     r->culprit[r->count++] = culprit;
     if (culprit.effect / effect >= 0.5) return 0;
-    return search(s, from, culprit.good, NAN) || search(s, culprit.bad, to, NAN) ? -1 : 0;
+    if (search(s, from, culprit.good, NAN)) {
+        leave(s, culprit.bad, to);
+        return -1;
+    }
+    return search(s, culprit.bad, to, NAN);
 }
 
 int sm_bisect_search(const struct sm_bisect *bisect, struct sm_bisect_result *result, char *why, size_t why_bytes)

@@ -35,6 +35,11 @@ struct sm_bisect_result {
     struct sm_culprit culprit[SM_CULPRITS_MOST];
     size_t count; /* 0: the two ends do not differ */
     size_t comparisons;
+    /* After STOP: the ranges that were not searched to their end; what else there is changed in (good, bad]. */
+    struct sm_bisect_range {
+        size_t good, bad;
+    } left[SM_CULPRITS_MOST + 1];
+    size_t left_count;
 };
 
 /* 0, or -1: a comparison said STOP, or an end cannot be judged; why is its sentence. */

@@ -6,6 +6,7 @@
 
 #include "arguments.h"
 #include "bisect.h"
+#include "clock.h"
 #include "command.h"
 #include "compare.h"
 #include "engine.h"
@@ -15,7 +16,8 @@
 struct bisection {
     const char *good, *bad, *glob, *store;
     int64_t seed, threads;
-    double floor;
+    double floor, budget; /* s; 0: none */
+    uint64_t started;
     bool quiet;
     struct sm_history *history;
     char (*commits)[48]; /* good first, bad last, along first parents */
@@ -106,6 +108,11 @@ static enum sm_bisect_answer compare(void *state, size_t base, size_t other, dou
                                      char *why, size_t why_bytes)
 {
     struct bisection *b = state;
+    if (b->budget > 0 && b->comparisons && 1e-9 * (double)(sm_clock_ns() - b->started) > b->budget) {
+        snprintf(why, why_bytes, "the budget is used up before the change is found");
+        b->code = SM_EXIT_NOT_EXCLUDED;
+        return SM_BISECT_STOP;
+    }
     b->code = run_engine(b, b->commits[base], b->commits[other], limit, to, why, why_bytes);
     if (b->code == SM_EXIT_FAILED || b->code == SM_EXIT_REFUSED || b->code == SM_EXIT_NOTHING)
         return SM_BISECT_UNUSABLE;
@@ -137,6 +144,20 @@ static void report(const struct bisection *b, const struct sm_bisect_result *r, 
     if (!sm_command_line(subject, NULL, line, sizeof line)) printf("first changed by: %s\n", line);
 }
 
+/* What the budget left, and how to go on. */
+static void report_left(const struct bisection *b, const struct sm_bisect_result *r)
+{
+    for (size_t i = 0; i < r->left_count; i++) {
+        const char *good = b->commits[r->left[i].good], *bad = b->commits[r->left[i].bad];
+        printf("left: %zu commits after %.12s up to %.12s, after %zu comparisons; go on with\n",
+               r->left[i].bad - r->left[i].good, good, bad, r->comparisons);
+        printf("    slotmark bisect %s %s --bench '%s' --floor %g --threads %lld", good, bad, b->glob, 100 * b->floor,
+               (long long)b->threads);
+        if (b->store) printf(" --store '%s'", b->store);
+        printf("\n");
+    }
+}
+
 /* When the commit is a merge: the first commit of its branch, and its last, or false. */
 static bool branch_of(const char *merge, char *first, char *last, size_t bytes)
 {
@@ -156,7 +177,12 @@ static int search(struct bisection *b, bool branch)
     char why[512], first[48], last[48];
     if (list_commits(b, why, sizeof why)) return tell(why, SM_EXIT_USAGE);
     const struct sm_bisect line = {b->count, log1p(b->floor), compare, step, b};
-    if (sm_bisect_search(&line, &r, why, sizeof why)) return tell(why, b->code ? b->code : SM_EXIT_REFUSED);
+    if (sm_bisect_search(&line, &r, why, sizeof why)) {
+        if (b->code != SM_EXIT_NOT_EXCLUDED) return tell(why, b->code ? b->code : SM_EXIT_REFUSED);
+        for (size_t i = 0; i < r.count; i++) report(b, &r, &r.culprit[i]);
+        report_left(b, &r);
+        return tell(why, b->code);
+    }
     if (!r.count) {
         snprintf(why, sizeof why, "%s does not differ between %s and %s beyond %g %%", b->glob, b->good, b->bad,
                  100 * b->floor);
@@ -194,7 +220,7 @@ static int bisect(struct bisection *b)
 
 int bisect_main(int argc, char **argv)
 {
-    struct bisection b = {.threads = 1, .seed = 1};
+    struct bisection b = {.threads = 1, .seed = 1, .started = sm_clock_ns()};
     double floor_percent = 0.25;
     char why[512];
     struct sm_arguments_rest rest;
@@ -202,6 +228,8 @@ int bisect_main(int argc, char **argv)
         {"bench", 0, SM_ARGUMENT_STRING, &b.glob, NULL, "NAME", "the kernel, as family/variant"},
         {"floor", 0, SM_ARGUMENT_NUMBER, &floor_percent, NULL, "%", "smaller changes are none (default 0.25)"},
         {"threads", 0, SM_ARGUMENT_INTEGER, &b.threads, NULL, "N", "of the team that runs it (default 1)"},
+        {"budget", 0, SM_ARGUMENT_DURATION, &b.budget, NULL, "TIME",
+         "no comparison begins after it; exit code 4, and what is left (default: none)"},
         {"store", 0, SM_ARGUMENT_STRING, &b.store, NULL, "FILE",
          "a history: keeps the comparisons, knows renamed kernels"},
         {"seed", 0, SM_ARGUMENT_INTEGER, &b.seed, NULL, "N", "of orders and operands (default 1)"},
