@@ -38,7 +38,7 @@ struct sm_row sm_row_of(json_t *record)
     if (count > SAMPLES_MOST) count = SAMPLES_MOST;
     for (size_t i = 0; i < count; i++) samples[i] = json_number_value(json_array_get(raw, i));
     if (sm_summarise(samples, count, &row.summary)) return row;
-    const double hz = (sm_row_number(witnesses, "core_hz_before") + sm_row_number(witnesses, "core_hz_after")) / 2;
+    const double hz = sm_row_number(witnesses, "core_hz");
     const double ops = sm_row_number(record, "ops"), ns = row.summary.median;
     if (ops > 0) row.ops_per_cycle = ops / (ns * 1e-9 * hz * sm_row_number(record, "threads"));
     row.bytes_per_ns = sm_row_number(record, "bytes") / ns;

@@ -34,7 +34,7 @@
  *                     state is usable or multiplexed; then "share" is the part of the time that was counted. scope:
  *                     "thread 0", "team" or "machine". "derived": true of a metric, whose provider is its formula
  *   witnesses         {"cpu_ns":[..],"involuntary_switches":[..],"page_faults":[..],"migrations":[..],
- *                     "steal_ms","load_average","core_hz_before","core_hz_after","core_hz_samples":[[before,after],..],
+ *                     "steal_ms","load_average","core_hz","core_hz_before","core_hz_after","core_hz_samples":[[before,after],..],
  *                     "cpus":[0,1] each thread was pinned to, null: not pinned, "flags":["preempted"]}
  *   ceilings          {"dram_read":{"value","unit","threads"}}; binding_ceiling: the name of one of them
  *   ridge             of a matmul in bench: {"rows","memory","dram_rows","scheme"}: rows at which reading the weights

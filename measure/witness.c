@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "record.h"
+#include "stats.h"
 
 struct reading {
     uint64_t cpu_ns;
@@ -31,14 +32,20 @@ struct sm_witnesses {
     size_t count, capacity;
     struct reading start;
     double steal_before_ms, steal_after_ms, load, hz_before, hz_after;
+    double *clocks; /* room for all readings of the core clock */
     struct sample samples[];
 };
 
 struct sm_witnesses *sm_witnesses_create(size_t samples, enum sm_witness_scope scope)
 {
-    if (samples > SIZE_MAX / 2 / sizeof(struct sample)) return NULL;
+    if (samples > SIZE_MAX / 4 / sizeof(struct sample)) return NULL;
     struct sm_witnesses *w = calloc(1, sizeof *w + samples * sizeof(struct sample));
     if (!w) return NULL;
+    w->clocks = malloc((2 * samples + 2) * sizeof *w->clocks);
+    if (!w->clocks) {
+        free(w);
+        return NULL;
+    }
     w->scope = scope;
     w->capacity = samples;
     return w;
@@ -46,6 +53,7 @@ struct sm_witnesses *sm_witnesses_create(size_t samples, enum sm_witness_scope s
 
 void sm_witnesses_destroy(struct sm_witnesses *w)
 {
+    if (w) free(w->clocks);
     free(w);
 }
 
@@ -119,7 +127,14 @@ void sm_witnesses_keep_last(struct sm_witnesses *w, size_t samples)
 
 double sm_witnesses_core_hz(const struct sm_witnesses *w)
 {
-    return (w->hz_before + w->hz_after) / 2;
+    size_t n = 0;
+    w->clocks[n++] = w->hz_before;
+    w->clocks[n++] = w->hz_after;
+    for (size_t i = 0; i < w->count; i++) {
+        w->clocks[n++] = w->samples[i].hz_before;
+        w->clocks[n++] = w->samples[i].hz_after;
+    }
+    return sm_median(w->clocks, n);
 }
 
 static void flag(json_t *flags, int raised, const char *name)
@@ -168,9 +183,10 @@ json_t *sm_witnesses_json(const struct sm_witnesses *w)
         json_array_append_new(clocks,
                               json_pack("[o,o]", sm_record_number(s->hz_before), sm_record_number(s->hz_after)));
     }
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cpu_ns", cpu, "involuntary_switches", switches,
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "cpu_ns", cpu, "involuntary_switches", switches,
                      "page_faults", faults, "migrations", moves, "steal_ms",
                      sm_record_number(w->steal_after_ms - w->steal_before_ms), "load_average",
-                     sm_record_number(w->load), "core_hz_before", sm_record_number(w->hz_before), "core_hz_after",
-                     sm_record_number(w->hz_after), "core_hz_samples", clocks, "flags", flags_json(w));
+                     sm_record_number(w->load), "core_hz", sm_record_number(sm_witnesses_core_hz(w)), "core_hz_before",
+                     sm_record_number(w->hz_before), "core_hz_after", sm_record_number(w->hz_after), "core_hz_samples",
+                     clocks, "flags", flags_json(w));
 }

@@ -44,8 +44,8 @@ void sm_witnesses_end(struct sm_witnesses *w);
 /* Forgets all but the last `samples` samples: the earlier ones were trials. */
 void sm_witnesses_keep_last(struct sm_witnesses *w, size_t samples);
 
-/* Core cycles per second: the mean of before and after; NAN: unknown. Times a sample's seconds, this is
- * core_cycles_est. */
+/* Core cycles per second: the median of all readings, before and after each sample and all of them (one reading alone
+ * may have been disturbed); NAN: unknown. Times a sample's seconds, this is core_cycles_est. */
 double sm_witnesses_core_hz(const struct sm_witnesses *w);
 
 /* The "witnesses" object of a record, a new reference. */

@@ -96,23 +96,18 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
     return series ? 0 : -1;
 }
 
-static double core_hz(const struct sm_result *r)
-{
-    return sm_json_number(sm_json_part(r->json, "witnesses"), "core_hz_before");
-}
-
 /* Operations per core cycle where every record knows its clock (a fixed unit for all), else per nanosecond. */
 static int in_cycles(const struct sm_slice *slice)
 {
     for (size_t i = 0; i < slice->count; i++)
-        if (!(core_hz(slice->at[i]) > 1e6 && core_hz(slice->at[i]) < 1e11)) return 0;
+        if (!(sm_result_core_hz(slice->at[i]) > 1e6 && sm_result_core_hz(slice->at[i]) < 1e11)) return 0;
     return slice->count > 0;
 }
 
 static double rate_of(const struct sm_result *r, double ns, int cycles)
 {
     const double per_ns = sm_result_number(r, "ops") / ns;
-    return cycles ? per_ns * 1e9 / core_hz(r) : per_ns;
+    return cycles ? per_ns * 1e9 / sm_result_core_hz(r) : per_ns;
 }
 
 static const char *unit_of(int cycles)
@@ -128,7 +123,7 @@ static double allowed(const struct sm_result *r, const json_t *ceiling, int cycl
     const double threads = sm_json_number(ceiling, "threads");
     if (!(value > 0) || (threads > 0 && threads != sm_result_number(r, "threads"))) return NAN;
     if (!strcmp(unit, "B/s")) return rate_of(r, sm_result_number(r, "bytes") / value * 1e9, cycles);
-    if (!strcmp(unit, "multiply-adds/cycle")) return cycles ? value : value * core_hz(r) / 1e9;
+    if (!strcmp(unit, "multiply-adds/cycle")) return cycles ? value : value * sm_result_core_hz(r) / 1e9;
     return NAN;
 }
 

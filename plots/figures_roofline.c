@@ -25,7 +25,7 @@ static double intensity(const struct sm_result *r)
 
 static double core_ghz(const struct sm_result *r)
 {
-    const double hz = sm_json_number(sm_json_part(r->json, "witnesses"), "core_hz_before");
+    const double hz = sm_result_core_hz(r);
     return hz > 1e6 && hz < 1e11 ? hz / 1e9 : NAN;
 }
 

@@ -23,9 +23,7 @@ double sm_result_share(const struct sm_result *r)
     const char *unit = sm_json_text(limit, "unit");
     if (!(value > 0) || !(r->median > 0)) return NAN;
     if (!strcmp(unit, "B/s")) return sm_result_number(r, "bytes") / (r->median * 1e-9) / value;
-    const json_t *witnesses = sm_json_part(r->json, "witnesses");
-    const double hz = (sm_json_number(witnesses, "core_hz_before") + sm_json_number(witnesses, "core_hz_after")) / 2;
-    const double cycles = r->median * 1e-9 * hz * sm_result_number(r, "threads");
+    const double cycles = r->median * 1e-9 * sm_result_core_hz(r) * sm_result_number(r, "threads");
     return cycles > 0 ? sm_result_number(r, "ops") / cycles / value : NAN;
 }
 

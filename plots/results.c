@@ -42,6 +42,13 @@ double sm_result_number(const struct sm_result *r, const char *key)
     return sm_json_number(r->json, key);
 }
 
+double sm_result_core_hz(const struct sm_result *r)
+{
+    const json_t *witnesses = sm_json_part(r->json, "witnesses");
+    const double hz = sm_json_number(witnesses, "core_hz");
+    return hz > 0 ? hz : sm_json_number(witnesses, "core_hz_before");
+}
+
 double sm_result_axis(const struct sm_result *r, const char *axis)
 {
     const double value = sm_json_number(sm_json_part(r->json, "shape"), axis);

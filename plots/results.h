@@ -44,6 +44,9 @@ const json_t *sm_json_part(const json_t *object, const char *key); /* an object 
 const char *sm_result_text(const struct sm_result *r, const char *key);
 double sm_result_number(const struct sm_result *r, const char *key);
 
+/* The core clock that its cycles are counted by; of records that do not say, the one before it. NAN: not known. */
+double sm_result_core_hz(const struct sm_result *r);
+
 /* The axis of the record's shape, or, where the shape has none so named, the record's own number. */
 double sm_result_axis(const struct sm_result *r, const char *axis);
 

@@ -180,6 +180,24 @@ static void a_planted_change_of_the_clock_is_flagged(void **state)
     json_decref(w);
 }
 
+static void change_the_clock_back(void)
+{
+    planted_at = 0;
+}
+
+static void cycles_are_counted_by_the_median_of_the_clocks(void **state)
+{
+    (void)state;
+    if (isnan(sm_core_hz())) skip();
+    change_the_clock();
+    json_t *w = watch(change_the_clock_back, 5, 5);
+    const double before = json_number_value(json_object_get(w, "core_hz_before")),
+                 after = json_number_value(json_object_get(w, "core_hz_after")),
+                 median = json_number_value(json_object_get(w, "core_hz"));
+    if (!(before > 1.3 * after && median < 1.3 * after)) fail_msg("%g Hz of %g and %g", median, before, after);
+    json_decref(w);
+}
+
 /* CPUs that this process may use, at most 2. */
 static int two_cpus(size_t cpu[2])
 {
@@ -291,6 +309,7 @@ int main(void)
         cmocka_unit_test(witnesses_see_what_happened),
         cmocka_unit_test(a_peak_starts_afresh),
         cmocka_unit_test(a_planted_change_of_the_clock_is_flagged),
+        cmocka_unit_test(cycles_are_counted_by_the_median_of_the_clocks),
         cmocka_unit_test(a_planted_migration_is_flagged),
         cmocka_unit_test(a_planted_neighbour_is_flagged),
         cmocka_unit_test(clocks_move_forward),
