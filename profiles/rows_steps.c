@@ -88,7 +88,11 @@ static void print_steps(const json_t *record, FILE *out)
                 limit_text(step, limit, sizeof limit));
         beyond |= sm_cell_number(step, "share") > SM_LIMIT_IMPOSSIBLE;
     }
-    if (beyond) fputs("* counts every column of the static shape; a variant may leave out what the mask hides\n", out);
+    if (beyond)
+        fputs("* a rate counts every column of the static shape, of which a variant may leave out what the mask hides; "
+              "and caches\n"
+              "may hold a part of what is read from memory otherwise\n",
+              out);
 }
 
 /* The part of a step that is called so, or NULL. */
