@@ -8,6 +8,7 @@
 #include "cases.h"
 
 #define PAST 2.1      /* a rotation passes a cache when it is that much larger (rates.c draws its levels at 2) */
+#define WANTED 4      /* times the cache, where there is memory for it: L3 keeps some of what is twice its size */
 #define JUDGED_MOST 8 /* instances of a cold rotation whose answers are checked */
 
 /* Enough sets that what the calls touch passes the cache, as far as memory and mappings allow. A set may be larger
@@ -15,7 +16,7 @@
 static size_t wanted(const struct sm_bench_case *c, double cache, double memory, double footprint)
 {
     const double most = isnan(memory) ? 0x1p30 : memory / 4;
-    double count = ceil(PAST * cache / c->workload->bytes(&c->shape));
+    double count = ceil(WANTED * cache / c->workload->bytes(&c->shape));
     if (count * footprint > most) count = floor(most / footprint);
     if (count > SM_INSTANCES_MOST) count = SM_INSTANCES_MOST;
     return count < 2 ? 2 : (size_t)count;
