@@ -210,15 +210,14 @@ void sm_by_compilers_print(json_t *records, FILE *out)
     const size_t count = json_array_size(records), compilers = names_of(records, names);
     struct sm_row *storage = NULL, **rows = sm_rows_sorted(records, &storage);
     struct widths w = {0};
-    for (size_t i = 0, begin = count; rows && i < count;) {
+    for (size_t i = 0, begin = 0, end = 0; rows && i < count;) {
         const json_t *r = rows[i]->record;
-        if (begin == count || sm_row_family(r) != sm_row_family(rows[begin]->record)) {
-            size_t end = begin = i;
+        if (i == end) {
+            begin = i;
             while (end < count && sm_row_family(rows[end]->record) == sm_row_family(r)) end++;
             print_head(rows, begin, end, names, compilers, &w, out);
         }
-        size_t end = begin, next = i;
-        while (end < count && sm_row_family(rows[end]->record) == sm_row_family(r)) end++;
+        size_t next = i;
         while (next < end && same_case(rows[next]->record, r)) next++;
         char shape[SM_ROW_SHAPE_BYTES];
         sm_row_shape(rows, begin, end, r, true, shape, sizeof shape);
