@@ -1,7 +1,7 @@
 /* One element at a time. */
 #include <math.h>
 
-#include "cache_write_i8/cache_write_i8.h"
+#include "cache_write_i8/ref_scale.h"
 
 void sm_cache_write_i8_ref_transposed(const void *args, struct sm_part part)
 {
@@ -10,11 +10,7 @@ void sm_cache_write_i8_ref_transposed(const void *args, struct sm_part part)
         for (size_t g = part.col_begin; g < part.col_end; g++) {
             const float *x = a->x + (a->first + i) * a->x_stride + g * a->head_dim;
             int8_t *head = (int8_t *)a->cache + g * a->head_stride;
-            float largest = 0;
-            for (size_t c = 0; c < a->head_dim; c++) largest = fmaxf(largest, fabsf(x[c]));
-            if (largest < SM_CACHE_WRITE_LEAST) largest = 0;
-            const float per_unit = largest > 0 ? 127 / largest : 0;
-            a->scale[g * a->scale_stride + a->slot + i] = largest / 127;
+            const float per_unit = sm_cache_write_i8_scale(a, x, i, g);
             for (size_t c = 0; c < a->head_dim; c++) head[c * a->slots + a->slot + i] = (int8_t)rintf(x[c] * per_unit);
         }
 }
