@@ -99,11 +99,14 @@ static int number_of(sqlite3 *db, const char *form, const char *schema)
     return number;
 }
 
+/* What the schema holds is read first: another process may be making the file between the two reads, and whoever
+   sees its tables must see its name as well. */
 int sm_history_version(sqlite3 *db, const char *schema)
 {
+    const int objects = number_of(db, "SELECT count(*) FROM %s.sqlite_schema", schema);
     const int application = number_of(db, "PRAGMA %s.application_id", schema);
     if (application == APPLICATION) return number_of(db, "PRAGMA %s.user_version", schema);
-    return number_of(db, "SELECT count(*) FROM %s.sqlite_schema", schema) == 0 ? 0 : -1;
+    return objects == 0 ? 0 : -1;
 }
 
 /* Under the lock that keeps others from doing the same: they may have been here since the version was read. */
