@@ -47,7 +47,10 @@ static void ask_hwloc(void)
     m->l1d_bytes = cache_bytes(HWLOC_OBJ_L1CACHE);
     m->l2_bytes = cache_bytes(HWLOC_OBJ_L2CACHE);
     m->l3_bytes = cache_bytes(HWLOC_OBJ_L3CACHE);
-    m->memory_bytes = (size_t)hwloc_get_root_obj(t)->total_memory;
+    /* hwloc adds up the nodes, which show less in a guest whose host hands out memory as it is used */
+    const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
+    m->memory_bytes =
+        pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : (size_t)hwloc_get_root_obj(t)->total_memory;
     const hwloc_obj_t l1 = hwloc_get_obj_by_type(t, HWLOC_OBJ_L1CACHE, 0);
     const hwloc_obj_t l3 = hwloc_get_obj_by_type(t, HWLOC_OBJ_L3CACHE, 0);
     if (l1) m->line_bytes = (size_t)l1->attr->cache.linesize;
