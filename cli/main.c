@@ -38,7 +38,7 @@ static void print_help(FILE *out)
     fprintf(out, "\n  slotmark COMMAND --help   its options, with an example\n"
                  "  slotmark --version        version, commit, compiler, flags\n"
                  "  slotmark --plugin FILE.so COMMAND ...   with variants from outside: see kernels/plugin.h\n\n"
-                 "SLOTMARK_CPU=any|avx2|avx512|avx512vnni lowers the instruction set that is used.\n");
+                 "SLOTMARK_CPU=any|avx2|avx512|avx512vnni|amx lowers the instruction set that is used.\n");
 }
 
 static void print_version(void)

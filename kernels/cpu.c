@@ -4,22 +4,44 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 static const struct {
     const char *name;
     uint32_t features;
 } levels[] = {
-    {"any", SM_NEEDS_any},
-    {"avx2", SM_NEEDS_avx2},
-    {"avx512", SM_NEEDS_avx512},
-    {"avx512vnni", SM_NEEDS_avx512vnni},
+    {"any", SM_NEEDS_any}, {"avx2", SM_NEEDS_avx2}, {"avx512", SM_NEEDS_avx512}, {"avx512vnni", SM_NEEDS_avx512vnni},
+    {"amx", SM_NEEDS_amx},
 };
+
+#if defined(__x86_64__) && !defined(SM_EMULATED)
+/* Tiles: the CPU has them and their products of bytes, the system saves them (bits 17 and 18 of XCR0), and it lets
+ * this process use them: all its threads, its forks too, until it becomes another program. */
+static int tiles_allowed(void)
+{
+    enum { ASK = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM of asm/prctl.h, which older ones lack */
+    static atomic_int known;               /* 0: not yet asked, 1: yes, 2: no; asking twice does no harm */
+    unsigned a, b, c, d;
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer) return answer == 1;
+    answer = 2;
+    if (__get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+        (d >> 24 & 3) == 3) {
+        __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0));
+        if ((a >> 17 & 3) == 3 && !syscall(SYS_arch_prctl, ASK, TILE_DATA)) answer = 1;
+    }
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+    return answer == 1;
+}
+#endif
 
 uint32_t sm_cpu_hardware(void)
 {
 #if defined(SM_EMULATED)
-    return SM_NEEDS_avx512vnni; /* tests: every variant runs through an emulating header */
+    return SM_NEEDS_amx; /* tests: every variant runs through an emulating header */
 #elif defined(__x86_64__)
     uint32_t f = 0;
     unsigned a, b, c = 0, d;
@@ -30,6 +52,7 @@ uint32_t sm_cpu_hardware(void)
         __builtin_cpu_supports("avx512vl"))
         f |= SM_CPU_AVX512;
     if (__builtin_cpu_supports("avx512vnni")) f |= SM_CPU_AVX512VNNI;
+    if (tiles_allowed()) f |= SM_CPU_AMX;
     return f;
 #else
     return 0;
@@ -68,7 +91,7 @@ const char *sm_cpu_check(void)
     case 0: return NULL;
     case 1:
         return (wanted & ~sm_cpu_hardware()) == 0 ? NULL : "SLOTMARK_CPU asks for a level that this CPU does not have";
-    default: return "SLOTMARK_CPU is not one of any, avx2, avx512, avx512vnni";
+    default: return "SLOTMARK_CPU is not one of any, avx2, avx512, avx512vnni, amx";
     }
 }
 

@@ -12,14 +12,18 @@ enum sm_cpu_feature {
     SM_CPU_AVX2 = 1u << 0,       /* with FMA and F16C */
     SM_CPU_AVX512 = 1u << 1,     /* F, BW, DQ, VL */
     SM_CPU_AVX512VNNI = 1u << 2, /* vpdpbusd, vpdpwssd on 512 bits */
+    SM_CPU_AMX = 1u << 3,        /* tiles and their products of bytes, which the kernel lets this process use */
 };
 
 #define SM_NEEDS_any 0u
 #define SM_NEEDS_avx2 ((uint32_t)SM_CPU_AVX2)
 #define SM_NEEDS_avx512 ((uint32_t)SM_CPU_AVX2 | (uint32_t)SM_CPU_AVX512)
 #define SM_NEEDS_avx512vnni ((uint32_t)SM_CPU_AVX2 | (uint32_t)SM_CPU_AVX512 | (uint32_t)SM_CPU_AVX512VNNI)
+#define SM_NEEDS_amx (SM_NEEDS_avx512vnni | (uint32_t)SM_CPU_AMX)
 
-/* What the CPU and the operating system offer, whatever the environment says. */
+/* What the CPU and the operating system offer, whatever the environment says. On a CPU with tiles the first call asks
+ * Linux, once, to let this process use them: an alternate stack for signals must hold their state from then on
+ * (AT_MINSIGSTKSZ, some 11 KiB), and one that does not makes Linux refuse. */
 uint32_t sm_cpu_hardware(void);
 
 /* The above, lowered by the environment variable SLOTMARK_CPU (a level of sm_cpu_level, "any" the lowest).
@@ -29,7 +33,7 @@ uint32_t sm_cpu_features(void);
 /* NULL when SLOTMARK_CPU is unset, or a level that this CPU has; else a sentence saying what is wrong. */
 const char *sm_cpu_check(void);
 
-/* The levels, lowest first: "any", "avx2", "avx512", "avx512vnni". NULL past the end. */
+/* The levels, lowest first: "any", "avx2", "avx512", "avx512vnni", "amx". NULL past the end. */
 const char *sm_cpu_level(size_t i, uint32_t *features);
 
 /* The highest level that these features reach. */

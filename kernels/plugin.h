@@ -22,7 +22,7 @@
 struct sm_plugin_variant {
     const char *family; /* one of slotmark's */
     const char *name;   /* unique in that family: letters, digits, _ */
-    const char *isa;    /* "any", "avx2", "avx512", "avx512vnni": what this CPU must have */
+    const char *isa;    /* "any", "avx2", "avx512", "avx512vnni", "amx": what this CPU must have */
     const char *layout; /* of weights or cache, by name, as `slotmark list` shows it */
     sm_kernel_fn *fn;
     const char *bet; /* one line: why it should be fast */

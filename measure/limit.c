@@ -21,7 +21,8 @@ static bool schemes_of(const struct sm_limited_call *c, const char **binds, cons
         {"any", NULL, NULL, NULL, "fma_f32_any"},
         {"avx2", "maddubs_i4_avx2", "maddubs_i8_avx2", "madd_i16_avx2", "fma_f32_avx2"},
         {"avx512", "maddubs_i8_avx512", "maddubs_i8_avx512", "madd_i16_avx512", "fma_f32_avx512"},
-        {"avx512vnni", "dpbusd_i8_avx512vnni", "dpbusd_i8_avx512vnni", "dpwssd_i16_avx512vnni", "fma_f32_avx512"}};
+        {"avx512vnni", "dpbusd_i8_avx512vnni", "dpbusd_i8_avx512vnni", "dpwssd_i16_avx512vnni", "fma_f32_avx512"},
+        {"amx", "dpbsud_i8_amx", "dpbsud_i8_amx", "dpbsud_i16_amx", "fma_f32_avx512"}};
     const char *type = strrchr(c->family, '_');
     if (!type || !c->ops_unit || strcmp(c->ops_unit, "multiply-adds")) return false;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {

@@ -67,7 +67,8 @@ const char *sm_machine_isa(void)
     if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
         !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
         return "avx2";
-    return __builtin_cpu_supports("avx512vnni") ? "avx512vnni" : "avx512";
+    if (!__builtin_cpu_supports("avx512vnni")) return "avx512";
+    return sm_fact_tiles() ? "amx" : "avx512vnni";
 #else
     return "any";
 #endif

@@ -24,7 +24,8 @@ struct sm_machine {
 /* Gathered at the first call; safe from any thread. */
 const struct sm_machine *sm_machine(void);
 
-/* The highest level this CPU reaches: "any", "avx2", "avx512", "avx512vnni". */
+/* The highest level this CPU reaches: "any", "avx2", "avx512", "avx512vnni", "amx": the last where the kernel lets this
+ * process use tiles, for which the first call asks. */
 const char *sm_machine_isa(void);
 
 /* The "machine" object of a record, a new reference. */

@@ -4,6 +4,9 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 const char *sm_fact_line(const char *path, char *text, size_t bytes)
@@ -72,6 +75,27 @@ const char *sm_fact_turbo(void)
         return *text == '0' ? "on" : "off";
     if (sm_fact_line("/sys/devices/system/cpu/cpufreq/boost", text, sizeof text)) return *text == '0' ? "off" : "on";
     return NULL;
+}
+
+bool sm_fact_tiles(void)
+{
+#if defined(__x86_64__)
+    enum { ASK = 0x1023, TILE_DATA = 18 }; /* ARCH_REQ_XCOMP_PERM of asm/prctl.h, which older ones lack */
+    static atomic_int known;               /* 0: not yet asked, 1: yes, 2: no; asking twice does no harm */
+    unsigned a, b, c, d;
+    int answer = atomic_load_explicit(&known, memory_order_relaxed);
+    if (answer) return answer == 1;
+    answer = 2;
+    if (__get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE) && __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+        (d >> 24 & 3) == 3) {
+        __asm__("xgetbv" : "=a"(a), "=d"(d) : "c"(0)); /* bits 17 and 18: the system saves tiles */
+        if ((a >> 17 & 3) == 3 && !syscall(SYS_arch_prctl, ASK, TILE_DATA)) answer = 1;
+    }
+    atomic_store_explicit(&known, answer, memory_order_relaxed);
+    return answer == 1;
+#else
+    return false;
+#endif
 }
 
 json_t *sm_fact_features(void)

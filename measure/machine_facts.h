@@ -16,6 +16,8 @@ const char *sm_fact_chosen(const char *path, char *text, size_t bytes);
 const char *sm_fact_hypervisor(bool *virtualised, char *text, size_t bytes);
 /* "on" or "off"; NULL: this guest does not show it. */
 const char *sm_fact_turbo(void);
+/* The CPU has tiles and their products of bytes, and Linux lets this process use them, for which it is asked. */
+bool sm_fact_tiles(void);
 /* The instruction sets of interest to kernels, an array of the kernel's names. */
 json_t *sm_fact_features(void);
 

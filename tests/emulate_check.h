@@ -4,7 +4,8 @@
 
 #define SM_OPERAND_BYTES 64
 #define SM_OPERANDS 4
-#define SM_RESULT_BYTES 128 /* the result, then 64 bytes that a store may write */
+#define SM_STORED_BYTES 1024                   /* that a store may write, a whole tile at most */
+#define SM_RESULT_BYTES (64 + SM_STORED_BYTES) /* the result, then what was stored */
 
 struct sm_emulate_case {
     const char *name;

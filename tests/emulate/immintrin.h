@@ -1,7 +1,7 @@
 /* immintrin.h - stands before the compiler's own header, so that every variant runs on any CPU.
  *
- * SIMDe supplies the intrinsics in portable C; lacking.h those that it has not, or has not exactly. An intrinsic
- * missing from both is added to lacking.h, with a case in tests/emulate_cases.def; no kernel avoids it. */
+ * SIMDe supplies the intrinsics in portable C; lacking.h those that it has not, or has not exactly, and tiles.h those
+ * of AMX. An intrinsic missing from all is added there, with a case in tests/emulate_cases.def; no kernel avoids it. */
 #ifndef SM_EMULATE_IMMINTRIN_H
 #define SM_EMULATE_IMMINTRIN_H
 
@@ -13,5 +13,6 @@
 #include <simde/x86/fma.h>
 
 #include "lacking.h"
+#include "tiles.h"
 
 #endif
