@@ -6,17 +6,17 @@
 #include <stdlib.h>
 
 #include "cases.h"
+#include "ceilings.h"
 
 #define PAST 2.1      /* a rotation passes a cache when it is that much larger (rates.c draws its levels at 2) */
-#define WANTED 4      /* times the cache, where there is memory for it: L3 keeps some of what is twice its size */
 #define JUDGED_MOST 8 /* instances of a cold rotation whose answers are checked */
 
-/* Enough sets that what the calls touch passes the cache, as far as memory and mappings allow. A set may be larger
- * than what a call touches of it: one row goes into a whole cache. */
+/* Enough sets that what the calls touch passes the cache as far as the ceilings' own sets do, if memory and mappings
+ * allow. A set may be larger than what a call touches of it: one row goes into a whole cache. */
 static size_t wanted(const struct sm_bench_case *c, double cache, double memory, double footprint)
 {
     const double most = isnan(memory) ? 0x1p30 : memory / 4;
-    double count = ceil(WANTED * cache / c->workload->bytes(&c->shape));
+    double count = ceil(sm_ceilings_past(cache) / c->workload->bytes(&c->shape));
     if (count * footprint > most) count = floor(most / footprint);
     if (count > SM_INSTANCES_MOST) count = SM_INSTANCES_MOST;
     return count < 2 ? 2 : (size_t)count;

@@ -32,6 +32,17 @@ static void collect(struct seen *seen, const struct sm_ceilings *run, size_t i)
     seen->values[seen->count++] = c->value;
 }
 
+/* Bytes that one core moves in a cycle, for the levels that it has to itself; NAN for all else. */
+static double bytes_per_cycle(const struct seen *s)
+{
+    double per_cycle[RUNS_MOST];
+    if (strcmp(s->first.unit, "B/s") || !s->count) return NAN;
+    for (size_t i = 0; i < s->count; i++) per_cycle[i] = s->values[i] / (s->first.threads * s->clocks[i]);
+    for (size_t i = 0; i < s->count; i++)
+        if (!isfinite(per_cycle[i])) return NAN;
+    return sm_median(per_cycle, s->count);
+}
+
 /* (most - least) / median in percent; NAN with fewer than two. */
 static double range_percent(const double *values, size_t count, double *median)
 {
@@ -57,8 +68,9 @@ static double range_at_one_clock(const struct seen *s)
 
 static void add_row(struct sm_table *table, const struct seen *s)
 {
-    char value[32], range[32] = "", one_clock[32] = "", set[32] = "", threads[16];
+    char value[32], range[32] = "", one_clock[32] = "", set[32] = "", threads[16], cycle[32] = "";
     double median;
+    const double per_cycle = bytes_per_cycle(s);
     const double percent = range_percent(s->values, s->count, &median), at_one_clock = range_at_one_clock(s);
     if (!s->count)
         snprintf(value, sizeof value, "%s", "");
@@ -70,14 +82,15 @@ static void add_row(struct sm_table *table, const struct seen *s)
         snprintf(value, sizeof value, "%.2f G", median / 1e9);
     if (isfinite(percent)) snprintf(range, sizeof range, "%.1f %%", percent);
     if (isfinite(at_one_clock)) snprintf(one_clock, sizeof one_clock, "%.1f %%", at_one_clock);
+    if (isfinite(per_cycle)) snprintf(cycle, sizeof cycle, "%.1f", per_cycle);
     if (s->first.bytes >= 1 << 20)
         snprintf(set, sizeof set, "%zu MiB", s->first.bytes >> 20);
     else if (s->first.bytes)
         snprintf(set, sizeof set, "%zu KiB", s->first.bytes >> 10);
     snprintf(threads, sizeof threads, "%d", s->first.threads);
-    const char *const row[] = {
-        s->first.name, threads,   value, s->first.unit,
-        range,         one_clock, set,   s->count ? "" : s->first.why ? s->first.why : "not measured"};
+    const char *const row[] = {s->first.name, threads, value,
+                               s->first.unit, range,   one_clock,
+                               cycle,         set,     s->count ? "" : s->first.why ? s->first.why : "not measured"};
     sm_table_add(table, row);
 }
 
@@ -96,6 +109,7 @@ static json_t *json_of(const struct seen *s)
     json_object_set_new(j, "range_percent", sm_record_number(percent));
     json_object_set_new(j, "core_hz", clocks);
     json_object_set_new(j, "range_percent_at_one_clock", sm_record_number(range_at_one_clock(s)));
+    json_object_set_new(j, "bytes_per_cycle", sm_record_number(bytes_per_cycle(s)));
     json_object_set_new(j, "bytes", s->first.bytes ? json_integer((json_int_t)s->first.bytes) : json_null());
     if (!s->count) json_object_set_new(j, "why", json_string(s->first.why ? s->first.why : "not measured"));
     return j;
@@ -112,10 +126,11 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
         json_decref(page);
         return bad ? -1 : 0;
     }
-    const char *const heading[] = {"ceiling", "threads", "median", "unit", "range", "at one clock", "working set", ""};
+    const char *const heading[] = {"ceiling",      "threads", "median",      "unit", "range",
+                                   "at one clock", "B/cycle", "working set", ""};
     struct sm_table table;
-    sm_table_init(&table, 8, heading);
-    table.right[1] = table.right[2] = table.right[4] = table.right[5] = table.right[6] = true;
+    sm_table_init(&table, 9, heading);
+    table.right[1] = table.right[2] = table.right[4] = table.right[5] = table.right[6] = table.right[7] = true;
     for (size_t i = 0; i < count; i++) add_row(&table, &seen[i]);
     sm_table_print(&table, form == 1, out);
     const int lost = table.lost;
@@ -125,7 +140,7 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
 
 static int measure(const struct sm_list *threads, int64_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
 {
-    const double each = effort == SM_CEILINGS_FULL ? 4 : 0.6;
+    const double each = effort == SM_CEILINGS_FULL ? 7 : 1.2;
     const size_t most = threads->count * SM_CEILINGS_MOST;
     struct seen *seen = calloc(most, sizeof *seen);
     struct sm_ceilings *run = malloc(sizeof *run);
@@ -166,7 +181,7 @@ int ceilings_main(int argc, char **argv)
         {"threads", 0, SM_ARGUMENT_LIST, &threads, NULL, "LIST", "teams to measure with (default: 1 and all)"},
         {"runs", 0, SM_ARGUMENT_INTEGER, &runs, NULL, "N", "times to measure, for the range (default 3)"},
         {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL,
-         "a run is the best of five rounds, 4 s a team instead of 0.6 s"},
+         "a run is the best of five rounds, 7 s a team instead of 1.2 s"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &form, forms, "FORMAT", "text (default), md or json"},
         SM_ARGUMENTS_END,

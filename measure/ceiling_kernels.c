@@ -130,6 +130,26 @@ static const struct {
              {read_avx2, write_avx2, stream_avx2, copy_avx2, copy_stream_avx2},
              {read_avx512, write_avx512, stream_avx512, copy_avx512, copy_stream_avx512}};
 
+enum { PIECE = 1024, AHEAD = 2048 };
+
+/* The pieces of each stream in turn. What is fetched ahead of the last ones lies past the memory: a hint, no access. */
+static void run_streams(int l, enum sm_memory_kind kind, char *memory, size_t bytes, size_t streams)
+{
+    const bool ahead =
+        kind == SM_MEMORY_READ_AHEAD || kind == SM_MEMORY_READ_4_AHEAD || kind == SM_MEMORY_READ_16_AHEAD;
+    while (bytes % (streams * PIECE)) streams /= 2;
+    const size_t stride = bytes / streams;
+    for (size_t at = 0; at < stride; at += PIECE)
+        for (size_t s = 0; s < streams; s++) {
+            char *piece = memory + s * stride + at;
+            for (size_t i = 0; ahead && i < PIECE; i += 64) __builtin_prefetch(piece + AHEAD + i);
+            if (kind == SM_MEMORY_WRITE_8)
+                loops[l].write(piece, PIECE);
+            else
+                loops[l].read(piece, PIECE);
+        }
+}
+
 uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes)
 {
     const int reached = level(sm_machine_isa()), widest = sizeof loops / sizeof *loops - 1;
@@ -139,6 +159,12 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
         case SM_MEMORY_WRITE: loops[l].write(memory, bytes); break;
         case SM_MEMORY_STREAM: loops[l].stream(memory, bytes); break;
         case SM_MEMORY_COPY_STREAM: loops[l].copy_stream(memory, memory + bytes / 2, bytes / 2); break;
+        case SM_MEMORY_READ_AHEAD: run_streams(l, kind, memory, bytes, 1); break;
+        case SM_MEMORY_READ_4:
+        case SM_MEMORY_READ_4_AHEAD: run_streams(l, kind, memory, bytes, 4); break;
+        case SM_MEMORY_READ_16:
+        case SM_MEMORY_READ_16_AHEAD: run_streams(l, kind, memory, bytes, 16); break;
+        case SM_MEMORY_WRITE_8: run_streams(l, kind, memory, bytes, 8); break;
         default: loops[l].copy(memory, memory + bytes / 2, bytes / 2); break;
         }
     return passes * bytes;
@@ -348,6 +374,11 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
         uint64_t sum = 0, word;
         switch (kind) {
         case SM_MEMORY_READ:
+        case SM_MEMORY_READ_4:
+        case SM_MEMORY_READ_16:
+        case SM_MEMORY_READ_AHEAD:
+        case SM_MEMORY_READ_4_AHEAD:
+        case SM_MEMORY_READ_16_AHEAD:
             for (size_t b = 0; b < bytes; b += sizeof word) {
                 memcpy(&word, memory + b, sizeof word);
                 sum |= word;

@@ -12,11 +12,20 @@ enum sm_memory_kind {
     SM_MEMORY_COPY,
     SM_MEMORY_STREAM,
     SM_MEMORY_COPY_STREAM, /* what is written goes past the caches */
+    /* Several streams side by side, a KiB of each in turn, or software that fetches ahead: far memory gives some
+     * machines a quarter more that way, and kernels read so. */
+    SM_MEMORY_READ_4,
+    SM_MEMORY_READ_16,
+    SM_MEMORY_READ_AHEAD,
+    SM_MEMORY_READ_4_AHEAD,
+    SM_MEMORY_READ_16_AHEAD,
+    SM_MEMORY_WRITE_8,
     SM_MEMORY_KINDS
 };
 
 /* Passes over `bytes` (a multiple of 2048) at memory, 64-byte aligned, by the widest vectors of this CPU. A
- * copy goes from the first half to the second. Returns the bytes it moved. */
+ * copy goes from the first half to the second; streams are as many as divide the bytes into whole KiB. Returns the
+ * bytes it moved. */
 uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes);
 
 /* One way to multiply and add, or to work out a function of a float. */

@@ -13,7 +13,7 @@
 
 enum { GRAIN = 2048, ROUNDS = 9, FULL_ROUNDS = 5, MIB = 1 << 20, HUGE_PAGE = 2 * MIB, TEAM_MOST = SM_PIN_MOST };
 enum { L1, L2, L3, DRAM, LEVELS };
-enum { SIZES = 3 };
+enum { SIZES = 3, WAYS = 6 };
 
 static const char *const kinds[] = {"read", "write", "copy", "stream"};
 
@@ -29,39 +29,71 @@ struct job {
     const struct sm_scheme *scheme; /* NULL: memory */
     enum sm_memory_kind kind;
     size_t offset, bytes; /* of each worker's memory, in one pass */
+    size_t span;          /* 0: all passes there; or each repetition takes the next bytes of so many, round and round */
     uint64_t passes;
     int repetitions; /* one more is made, and dropped */
     bool own;        /* the workers share nothing that they need */
 };
 
-static void do_job(const struct job *job, char *memory)
+/* What a team's repetitions came to. */
+struct seen {
+    double ns;     /* of one in which all do it */
+    double cycles; /* of a core's own clock; INFINITY: not own, or the clock is not known */
+};
+
+/* A worker's best repetitions. */
+struct worker {
+    double ns, cycles;
+    double apart; /* how far the clocks before and after that one of `cycles` differ */
+};
+
+static void do_job(const struct job *job, char *memory, int repetition)
 {
+    const size_t at = job->span ? (job->offset + (size_t)repetition * job->bytes) % job->span : job->offset;
     if (job->scheme)
         job->scheme->run(job->passes);
     else
-        sm_memory_run(job->kind, memory, job->bytes, job->passes);
+        sm_memory_run(job->kind, memory + at, job->bytes, job->passes);
+}
+
+/* The fewest cycles where the clock stood still, within a hundredth; failing that, where it moved least. */
+static void count_cycles(struct worker *best, double ns, double hz_before, double hz_after)
+{
+    const double still = 0.01, apart = fabs(hz_after - hz_before) / hz_before;
+    const double cycles = ns * 1e-9 * (hz_before + hz_after) / 2;
+    if (apart < still ? best->apart >= still || cycles < best->cycles : apart < best->apart) {
+        best->cycles = cycles;
+        best->apart = apart;
+    }
 }
 
 /* Best of the repetitions. A repetition takes as long as its slowest worker; where they share nothing, each has a best
- * of its own, and what is returned is the time in which a team of such workers does as much. */
-static double run_team(struct team *team, const struct job *job)
+ * of its own, and what is returned is the time in which a team of such workers does as much. The clock of a core is
+ * seen right before and after each of its repetitions: a guest's moves by a tenth within a run. */
+static struct seen run_team(struct team *team, const struct job *job)
 {
-    double best = INFINITY, slowest = 0, own_rates = 0;
+    double best = INFINITY, slowest = 0, own_rates = 0, own_per_cycle = 0;
 #pragma omp parallel num_threads(team->threads)
     {
         const int t = omp_get_thread_num();
-        double own = INFINITY;
+        struct worker own = {INFINITY, INFINITY, INFINITY};
         char why[128];
         cpu_set_t before;
         const int pinned =
             team->pin && !sched_getaffinity(0, sizeof before, &before) && !sm_pin_self(team->pin, t, why, sizeof why);
+        double hz = job->own ? sm_core_hz_glance() : NAN;
         for (int r = 0; r <= job->repetitions; r++) {
 #pragma omp single
             slowest = 0;
             const uint64_t start = sm_clock_ns();
-            do_job(job, team->memory + (size_t)t * team->share + job->offset);
+            do_job(job, team->memory + (size_t)t * team->share, r);
             const double ns = (double)(sm_clock_ns() - start);
-            if (r > 0) own = fmin(own, ns);
+            if (job->own) {
+                const double hz_before = hz;
+                hz = sm_core_hz_glance();
+                if (r > 0) count_cycles(&own, ns, hz_before, hz);
+            }
+            if (r > 0) own.ns = fmin(own.ns, ns);
 #pragma omp critical(sm_ceilings)
             slowest = fmax(slowest, ns);
 #pragma omp barrier
@@ -69,10 +101,13 @@ static double run_team(struct team *team, const struct job *job)
             if (r > 0) best = fmin(best, slowest);
         }
 #pragma omp critical(sm_ceilings)
-        own_rates += 1 / own;
+        {
+            own_rates += 1 / own.ns;
+            own_per_cycle += 1 / own.cycles;
+        }
         if (pinned) sched_setaffinity(0, sizeof before, &before);
     }
-    return job->own ? team->threads / own_rates : best;
+    return (struct seen){job->own ? team->threads / own_rates : best, team->threads / own_per_cycle};
 }
 
 /* How many passes fill the time, by one worker alone: more until a tenth of it is seen. */
@@ -80,7 +115,7 @@ static uint64_t passes_for(const struct team *team, struct job job, double want_
 {
     for (job.passes = 1; job.passes < 1u << 30; job.passes *= 4) {
         const uint64_t start = sm_clock_ns();
-        do_job(&job, team->memory);
+        do_job(&job, team->memory, 0);
         const double ns = (double)(sm_clock_ns() - start);
         if (ns >= want_ns / 10) return (uint64_t)fmax(1, (double)job.passes * want_ns / ns);
     }
@@ -124,11 +159,8 @@ static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_
         level[L3] =
             (struct level){"l3", {0}, "a thread's share of the last cache is no larger than its own cache", false};
 
-    /* A cache keeps up to its own size of a set that is larger: eight times as much, in whole passes, can gain an
-     * eighth at most. Half a GiB is enough for caches that nobody has to himself, as a guest's. */
     const size_t last = m->l3_bytes ? m->l3_bytes : l2 * threads;
-    size_t all = last * 8;
-    if (all > 512 * (size_t)MIB) all = last * 2 > 512 * (size_t)MIB ? last * 2 : 512 * (size_t)MIB;
+    size_t all = (size_t)sm_ceilings_past((double)last);
     if (all < 128 * (size_t)MIB) all = 128 * (size_t)MIB;
     if (effort == SM_CEILINGS_FULL) all *= 2;
     level[DRAM] = (struct level){"dram", {round_down(all / threads)}, NULL, false};
@@ -136,36 +168,67 @@ static void choose_levels(struct level *level, size_t threads, enum sm_ceilings_
         level[DRAM] = (struct level){"dram", {0}, "the memory is too small to go beyond the last cache", false};
 }
 
-/* Ways to move bytes at one level: the better one counts. */
+/* Ways to move bytes at one level: the best one counts. */
 struct memory_row {
     const struct level *level;
-    enum sm_memory_kind kinds[2];
+    size_t *at; /* not own: where in the level's set the next bytes are taken */
+    enum sm_memory_kind ways[WAYS];
     size_t count;
+    double per_cycle; /* own: the most bytes a cycle of a core so far */
     struct sm_ceiling *ceiling;
 };
 
-static void measure_row(const struct memory_row *row, struct team *team, int round, double core_hz)
+static void keep_better(struct memory_row *row, const struct job *job, int threads, struct seen seen)
+{
+    struct sm_ceiling *c = row->ceiling;
+    const double bytes = (double)job->passes * (double)job->bytes, rate = bytes * threads / seen.ns * 1e9;
+    row->per_cycle = fmax(row->per_cycle, bytes / seen.cycles);
+    if (!(c->value >= rate)) {
+        c->value = rate;
+        c->bytes = (job->span ? job->span : job->bytes) * (size_t)threads;
+        c->why = NULL;
+    }
+    if (row->per_cycle > 0) c->core_hz = c->value / (threads * row->per_cycle);
+}
+
+/* A level that each core has to itself. */
+static void measure_near(struct memory_row *row, struct team *team, int round)
 {
     const double want_ns = 0.4e6; /* many short ones: one of them is undisturbed */
-    const bool beyond = !strcmp(row->level->name, "dram");
     size_t sizes = 0;
     while (sizes < SIZES && row->level->bytes[sizes]) sizes++;
-    if (!sizes || (beyond && round % 3)) return;
-    struct job job = {.kind = row->kinds[0], .bytes = row->level->bytes[(size_t)round % sizes]};
-    job.own = row->level->own;
+    if (!sizes) return;
+    struct job job = {.kind = row->ways[0], .bytes = row->level->bytes[(size_t)round % sizes], .own = true};
     /* other pages in each round: those of one place may crowd into the same sets */
     job.offset = round_down((team->share - job.bytes) / ROUNDS * (size_t)round);
-    job.repetitions = beyond ? 2 : 4;
-    job.passes = beyond ? 1 : passes_for(team, job, want_ns);
-    const double moved = (double)job.passes * (double)job.bytes * team->threads;
+    job.repetitions = 4;
+    job.passes = passes_for(team, job, want_ns);
+    keep_better(row, &job, team->threads, run_team(team, &job));
+}
+
+/* One that they share: short pieces of the whole set, one after another, so that what is taken next was last touched a
+ * whole set ago, and one of them is undisturbed. */
+static void measure_far(struct memory_row *row, struct team *team, int round)
+{
+    const struct level *level = row->level;
+    const bool beyond = !strcmp(level->name, "dram");
+    const size_t grain = 16 * GRAIN, pieces = beyond ? 8 : 4, most = 16 * (size_t)MIB;
+    size_t piece = level->bytes[0] / pieces / grain * grain;
+    if (piece > most) piece = most;
+    if (!piece || (beyond && round % 3)) return;
+    struct job job = {.bytes = piece, .span = level->bytes[0] / piece * piece, .passes = 1};
+    if (!beyond || row->ways[0] == SM_MEMORY_READ) { /* into the cache; or what is written there out of it first */
+        job.kind = SM_MEMORY_READ;
+        job.offset = *row->at;
+        job.repetitions = (int)(job.span / piece) - 1;
+        run_team(team, &job);
+    }
+    job.repetitions = beyond ? 8 : 4;
     for (size_t i = 0; i < row->count; i++) {
-        job.kind = row->kinds[i];
-        const double rate = moved / run_team(team, &job) * 1e9;
-        if (row->ceiling->value >= rate) continue;
-        row->ceiling->value = rate;
-        row->ceiling->bytes = job.bytes * (size_t)team->threads;
-        row->ceiling->core_hz = job.own ? core_hz : NAN;
-        row->ceiling->why = NULL;
+        job.kind = row->ways[i];
+        job.offset = *row->at;
+        keep_better(row, &job, team->threads, run_team(team, &job));
+        *row->at = (*row->at + (size_t)(job.repetitions + 1) * piece) % job.span;
     }
 }
 
@@ -178,18 +241,19 @@ static void measure_scheme(struct sm_ceilings *out, struct team *team, const str
     snprintf(rate->name, sizeof rate->name, "%s_rate", scheme->name);
     per_cycle->why = rate->why = "this CPU lacks the instructions";
     if (!sm_scheme_runs(scheme)) return;
-    struct job job = {.scheme = scheme, .repetitions = 20, .own = true};
+    struct job job = {.scheme = scheme, .repetitions = 12, .own = true};
     job.passes = passes_for(team, job, 0.25e6);
     const double work = (double)job.passes * scheme->work;
-    rate->core_hz = sm_core_hz();
-    rate->value = work * team->threads / run_team(team, &job) * 1e9;
+    const struct seen all = run_team(team, &job);
+    rate->value = work * team->threads / all.ns * 1e9;
+    if (isfinite(all.cycles)) rate->core_hz = all.cycles / all.ns * 1e9;
     rate->why = NULL;
 
-    struct team one = {.threads = 1};
-    const double hz_before = sm_core_hz(), ns = run_team(&one, &job), hz_after = sm_core_hz();
+    struct team one = {.threads = 1, .pin = team->pin};
+    const struct seen alone = team->threads > 1 ? run_team(&one, &job) : all;
     per_cycle->why = "the core clock is not known";
-    if (!isfinite(hz_before)) return;
-    per_cycle->value = work / (ns * 1e-9 * (hz_before + hz_after) / 2);
+    if (!isfinite(alone.cycles)) return;
+    per_cycle->value = work / alone.cycles;
     per_cycle->why = NULL;
 }
 
@@ -226,6 +290,25 @@ static bool take_kept(struct team *team, size_t share, size_t bytes)
     return area.memory != NULL;
 }
 
+static struct memory_row row_of(const struct level *level, size_t *at, enum sm_memory_kind kind, bool beyond,
+                                struct sm_ceiling *ceiling)
+{
+    static const struct {
+        size_t count;
+        enum sm_memory_kind ways[WAYS];
+    } far[] = {[SM_MEMORY_READ] = {6,
+                                   {SM_MEMORY_READ, SM_MEMORY_READ_4, SM_MEMORY_READ_16, SM_MEMORY_READ_AHEAD,
+                                    SM_MEMORY_READ_4_AHEAD, SM_MEMORY_READ_16_AHEAD}},
+               [SM_MEMORY_WRITE] = {2, {SM_MEMORY_WRITE, SM_MEMORY_WRITE_8}},
+               [SM_MEMORY_COPY] = {2, {SM_MEMORY_COPY, SM_MEMORY_COPY_STREAM}},
+               [SM_MEMORY_STREAM] = {1, {SM_MEMORY_STREAM}}};
+    struct memory_row row = {.level = level, .at = at, .ways = {kind}, .count = 1, .ceiling = ceiling};
+    if (level->own) return row;
+    memcpy(row.ways, far[kind].ways, sizeof row.ways);
+    row.count = kind == SM_MEMORY_COPY && !beyond ? 1 : far[kind].count;
+    return row;
+}
+
 /* The levels from `first` on, in rounds: what disturbs for a while disturbs none of them in all rounds. A third of the
  * rounds is enough to see whether those that others share have changed. */
 static int measure_memory(struct sm_ceilings *out, struct team *team, int first, enum sm_ceilings_effort effort,
@@ -234,7 +317,7 @@ static int measure_memory(struct sm_ceilings *out, struct team *team, int first,
     const bool again = first > L1;
     struct level levels[LEVELS];
     struct memory_row rows[LEVELS * 4];
-    size_t share = GRAIN, count = 0;
+    size_t share = GRAIN, count = 0, at[LEVELS] = {0};
     choose_levels(levels, (size_t)team->threads, effort);
     for (int l = first; l < LEVELS; l++) {
         for (size_t i = 0; i < SIZES; i++)
@@ -244,8 +327,7 @@ static int measure_memory(struct sm_ceilings *out, struct team *team, int first,
             struct sm_ceiling *c = add(out, "B/s", team->threads);
             snprintf(c->name, sizeof c->name, "%s_%s", levels[l].name, kinds[k]);
             c->why = levels[l].why;
-            const size_t ways = k == SM_MEMORY_COPY && l == DRAM ? 2 : 1;
-            rows[count++] = (struct memory_row){&levels[l], {(enum sm_memory_kind)k, SM_MEMORY_COPY_STREAM}, ways, c};
+            rows[count++] = row_of(&levels[l], &at[l], (enum sm_memory_kind)k, l == DRAM, c);
         }
     }
     const size_t bytes = share * (size_t)team->threads + HUGE_PAGE;
@@ -255,8 +337,7 @@ static int measure_memory(struct sm_ceilings *out, struct team *team, int first,
         return -1;
     }
     for (int round = 0; round < (again ? ROUNDS / 3 : ROUNDS); round++) {
-        const double core_hz = sm_core_hz();
-        for (size_t i = 0; i < count; i++) measure_row(&rows[i], team, round, core_hz);
+        for (size_t i = 0; i < count; i++) (rows[i].level->own ? measure_near : measure_far)(&rows[i], team, round);
     }
     if (memory) munmap(memory, bytes);
     team->memory = NULL;
@@ -312,6 +393,12 @@ static int measure_all(struct sm_ceilings *out, struct team *team, enum sm_ceili
     measure_team(out, "omp_fork", regions, team->threads);
     measure_team(out, "omp_barrier", barriers, team->threads);
     return 0;
+}
+
+double sm_ceilings_past(double cache_bytes)
+{
+    const double enough = 512.0 * MIB;
+    return fmax(fmin(8 * cache_bytes, enough), 2.1 * cache_bytes);
 }
 
 int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,

@@ -1,7 +1,9 @@
 /* ceilings.h - what this machine can do at most: bytes a second by memory level, multiply-adds and functions by scheme.
  *
  * Measured, not looked up: best of several, the first dropped, in the process that uses them. What a core has to itself
- * (L1, L2, arithmetic) is the sum of each worker's best. Names:
+ * (L1, L2, arithmetic) is the sum of each worker's best, and is also known per cycle, by the clock that was seen right
+ * before and after. What cores share is the best of several ways to move it: one stream a core, several side by side,
+ * with software that fetches ahead and without. Names:
  *
  *   l1_read l1_write l1_copy, l2_..., l3_..., dram_...   B/s of all threads together; a copy counts what it
  *                       reads and what it writes; what a write fetches first is not counted. dram_copy is the
@@ -35,7 +37,8 @@ struct sm_ceiling {
     const char *unit; /* "B/s", "multiply-adds/cycle", "multiply-adds/s", "values/cycle", "values/s", "s" */
     int threads;
     size_t bytes;   /* working set of all threads together; 0: none */
-    double core_hz; /* the clock it was seen at, if it moves with that: L1, L2 and arithmetic in a second; else NAN */
+    double core_hz; /* the clock that it moves with: value / (threads * core_hz) is what a core does in a cycle. L1, L2
+                       and arithmetic in a second; else NAN */
     const char *why;
 };
 
@@ -47,8 +50,13 @@ struct sm_ceilings {
     struct sm_ceiling item[SM_CEILINGS_MOST];
 };
 
-/* Half a second a team; the best of five times that, on more memory, about four. */
+/* About a second a team; the best of five times that, on more memory, about six. */
 enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL };
+
+/* Bytes that, touched in turn, go past a cache of that size. It keeps up to its own size of a set that is larger: eight
+ * times as much can gain an eighth at most. Half a GiB is enough for caches that nobody has to himself, as a guest's.
+ */
+double sm_ceilings_past(double cache_bytes);
 
 /* Measures with a team of that many threads, each pinned for the while. *out always holds every name.
  * -1 with a sentence: no memory, or threads is not positive. */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -11,6 +12,7 @@
 
 #include "ceiling_kernels.h"
 #include "ceilings.h"
+#include "clock.h"
 
 enum { BYTES = 16384, PAGE = 4096 };
 
@@ -36,12 +38,14 @@ static void loops_cover_their_bytes_and_no_more(void **state)
             memcpy(before, memory, BYTES);
             assert_int_equal(sm_memory_run((enum sm_memory_kind)kind, last, bytes, 3), 3 * bytes);
             assert_memory_equal(memory, before, BYTES - bytes);
-            if (kind == SM_MEMORY_READ) assert_memory_equal(memory, before, BYTES);
-            if (kind == SM_MEMORY_COPY || kind == SM_MEMORY_COPY_STREAM) {
+            const bool writes = kind == SM_MEMORY_WRITE || kind == SM_MEMORY_STREAM || kind == SM_MEMORY_WRITE_8;
+            const bool copies = kind == SM_MEMORY_COPY || kind == SM_MEMORY_COPY_STREAM;
+            if (!writes && !copies) assert_memory_equal(memory, before, BYTES);
+            if (copies) {
                 assert_memory_equal(last, before + BYTES - bytes, bytes / 2);
                 assert_memory_equal(last + bytes / 2, last, bytes / 2);
             }
-            if (kind != SM_MEMORY_WRITE && kind != SM_MEMORY_STREAM) continue;
+            if (!writes) continue;
             /* everywhere, and no zeros, which some CPUs write faster */
             memset(last, 0, bytes);
             sm_memory_run((enum sm_memory_kind)kind, last, bytes, 1);
@@ -82,12 +86,47 @@ static void every_ceiling_has_a_value_or_a_reason(void **state)
     sm_record_destroy(record);
 }
 
+/* Small caches, and those of whole hosts. */
+static void a_set_goes_past_the_cache(void **state)
+{
+    (void)state;
+    const double mib = 1024 * 1024;
+    assert_true(sm_ceilings_past(32 * mib) == 256 * mib);
+    assert_true(sm_ceilings_past(96 * mib) == 512 * mib);
+    assert_true(fabs(sm_ceilings_past(300 * mib) - 630 * mib) < mib);
+}
+
+/* What a core does in a cycle is known of all that it does alone, in that unit of its name, and of nothing else. */
+static void own_ceilings_know_their_clock(void **state)
+{
+    (void)state;
+    const struct sm_ceilings *c = sm_ceilings(1);
+    const double hz = sm_core_hz();
+    assert_non_null(c);
+    if (!isfinite(hz)) skip();
+    for (size_t i = 0; i < c->count; i++) {
+        const struct sm_ceiling *one = &c->item[i];
+        const size_t length = strlen(one->name);
+        const bool rate = length > 5 && !strcmp(one->name + length - 5, "_rate");
+        const bool near = !strncmp(one->name, "l1_", 3) || !strncmp(one->name, "l2_", 3);
+        if (!isfinite(one->value)) continue;
+        assert_int_equal(isfinite(one->core_hz) != 0, rate || near);
+        if (!rate) continue;
+        char name[32]; /* by a team of one both come from the same repetitions */
+        snprintf(name, sizeof name, "%.*s", (int)length - 5, one->name);
+        const struct sm_ceiling *per_cycle = sm_ceiling_named(c, name);
+        assert_non_null(per_cycle);
+        const double ratio = one->value / (one->core_hz * per_cycle->value);
+        assert_true(ratio > 0.999 && ratio < 1.001);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops_cover_their_bytes_and_no_more),
-        cmocka_unit_test(schemes_run_where_they_can),
-        cmocka_unit_test(every_ceiling_has_a_value_or_a_reason),
+        cmocka_unit_test(loops_cover_their_bytes_and_no_more),   cmocka_unit_test(schemes_run_where_they_can),
+        cmocka_unit_test(every_ceiling_has_a_value_or_a_reason), cmocka_unit_test(a_set_goes_past_the_cache),
+        cmocka_unit_test(own_ceilings_know_their_clock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
