@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -26,7 +25,7 @@
 #define PATH_BYTES 4096
 #define NOT_GIVEN INT64_MIN
 
-static const char *const kv_names[] = {"f32", "f16", "i8", NULL};
+static const char *const kv_names[] = {"f32", "f16", "i8", "i16", NULL};
 
 struct options {
     struct sm_sweep_choice choice;
@@ -40,7 +39,8 @@ struct options {
     int format;
     struct sm_case_options cases;
     struct sm_gbench_flags flags;
-    char out[PATH_BYTES], json[PATH_BYTES], sweep_path[PATH_BYTES];
+    enum sm_case_place place;
+    char out[SM_CASES_PATH_BYTES], json[PATH_BYTES], sweep_path[PATH_BYTES];
 };
 
 static int complain(const char *why)
@@ -114,7 +114,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"family", 0, SM_ARGUMENT_STRINGS, &c->families, NULL, "NAMES", "families, or patterns: attention_*"},
         {"group", 0, SM_ARGUMENT_STRINGS, &c->groups, NULL, "NAMES", "matmul, attention, softcap, cache_write, layer"},
         {"variant", 0, SM_ARGUMENT_STRINGS, &c->variants, NULL, "NAMES", "best, levels, all, a name or pattern"},
-        {"kv", 0, SM_ARGUMENT_STRINGS, &c->kv, kv_names, "TYPES", "f32, f16, i8: attention and cache write of these"},
+        {"kv", 0, SM_ARGUMENT_STRINGS, &c->kv, kv_names, "TYPES", "f32, f16, i8, i16: attention and cache write"},
         {"layout", 0, SM_ARGUMENT_STRINGS, &c->layouts, NULL, "NAMES", "variants of these layouts"},
         {"max-seq", 0, SM_ARGUMENT_LIST, &o->max_seq, NULL, "LIST", "cache lengths: 256,1024 or 128..8192*2"},
         {"bucket", 0, SM_ARGUMENT_LIST, &o->bucket, NULL, "LIST", "rows of a call"},
@@ -146,7 +146,7 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"format", 'o', SM_ARGUMENT_CHOICE, &o->format, sm_bench_formats, "FORMAT", "md (default), csv, json or jsonl"},
         {"dry-run", 0, SM_ARGUMENT_FLAG, &o->cases.dry_run, NULL, NULL, "list the cases, run none"},
         {"budget", 0, SM_ARGUMENT_DURATION, &o->cases.budget, NULL, "TIME", "run what fits, spread over families"},
-        {"resume", 0, SM_ARGUMENT_STRING, &o->cases.resume, NULL, "FILE", "leave out what FILE has finished"},
+        {"resume", 0, SM_ARGUMENT_STRING, &o->cases.resume, NULL, "FILE", "go on in FILE with what is left (no --out)"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &o->cases.quiet, NULL, NULL, "no progress"},
         SM_ARGUMENTS_END,
     };
@@ -170,59 +170,37 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
     return settle(o, why, why_bytes);
 }
 
-/* Where things go: a new folder, or beside the file that is resumed. Nothing is overwritten. */
+/* Where things go: the records, and beside them Google Benchmark's file of the same name. Nothing is overwritten. */
 static int open_out(struct options *o, char *why, size_t why_bytes)
 {
-    char folder[PATH_BYTES - 64];
-    const char *given = o->cases.resume ? o->cases.resume : o->cases.out;
-    if ((given && strlen(given) >= sizeof folder) || (o->flags.out && strlen(o->flags.out) >= sizeof o->json)) {
+    struct stat info;
+    if (o->flags.out && strlen(o->flags.out) >= sizeof o->json) {
         snprintf(why, why_bytes, "the path of the results is too long");
         return -1;
     }
-    if (o->cases.resume) {
-        struct stat info;
-        const char *slash = strrchr(o->cases.resume, '/');
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->cases.resume) : 1,
-                 slash ? o->cases.resume : ".");
-        snprintf(o->out, sizeof o->out, "%s", o->cases.resume);
-        if (access(o->out, R_OK | W_OK)) {
-            snprintf(why, why_bytes, "resuming '%.900s': %s", o->out, strerror(errno));
-            return -1;
-        }
-        if (!stat(o->out, &info) && !S_ISREG(info.st_mode)) {
-            snprintf(why, why_bytes, "resuming '%.900s': it is no file of results", o->out);
-            return -1;
-        }
-    } else {
-        char when[32];
-        const time_t now = time(NULL);
-        struct tm utc;
-        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
-        const size_t length = o->cases.out ? strlen(o->cases.out) : 0;
-        const bool file = length > 6 && !strcmp(o->cases.out + length - 6, ".jsonl");
-        const char *slash = file ? strrchr(o->cases.out, '/') : NULL;
-        if (file)
-            snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->cases.out) : 1,
-                     slash ? o->cases.out : ".");
-        else if (o->cases.out)
-            snprintf(folder, sizeof folder, "%s", o->cases.out);
-        else
-            snprintf(folder, sizeof folder, "results/%s-bench", when);
-        if (file)
-            snprintf(o->out, sizeof o->out, "%s", o->cases.out);
-        else
-            snprintf(o->out, sizeof o->out, "%s/bench.jsonl", folder);
-        if (sm_records_claim(o->out, why, why_bytes)) return -1;
+    if (o->cases.resume && access(o->cases.resume, R_OK | W_OK)) {
+        snprintf(why, why_bytes, "resuming '%.900s': %s", o->cases.resume, strerror(errno));
+        return -1;
     }
+    if (o->cases.resume && !stat(o->cases.resume, &info) && !S_ISREG(info.st_mode)) {
+        snprintf(why, why_bytes, "resuming '%.900s': it is no file of results", o->cases.resume);
+        return -1;
+    }
+    if (sm_cases_open(&o->cases, o->out, sizeof o->out, &o->place, why, why_bytes)) return -1;
+    if (o->place == SM_CASE_PLACE_GIVEN && !o->cases.resume && sm_records_claim(o->out, why, why_bytes)) return -1;
     o->cases.out = o->out;
     if (o->flags.out) {
         snprintf(o->json, sizeof o->json, "%s", o->flags.out);
         return 0;
     }
-    snprintf(o->json, sizeof o->json, "%s/bench.gbench.json", folder);
+    const char *slash = strrchr(o->out, '/'), *dot = strrchr(slash ? slash : o->out, '.');
+    const int stem = (int)(dot ? (size_t)(dot - o->out) : strlen(o->out));
+    int length = snprintf(o->json, sizeof o->json, "%.*s.gbench.json", stem, o->out);
     for (int n = 2; !access(o->json, F_OK) && n < 1000; n++)
-        snprintf(o->json, sizeof o->json, "%s/bench.gbench.%d.json", folder, n);
-    return 0;
+        length = snprintf(o->json, sizeof o->json, "%.*s.gbench.%d.json", stem, o->out, n);
+    if (length >= 0 && (size_t)length < sizeof o->json) return 0;
+    snprintf(why, why_bytes, "the path of the results is too long");
+    return -1;
 }
 
 /* What a run goes through. */
@@ -367,6 +345,7 @@ static int run_cases(struct options *o, const struct sm_bench_cases *list, struc
         if (sm_gbench_close(session->gbench, cleared, sizeof cleared)) complain(cleared);
         if (code != 2 && show(o, list, session) && !code) code = 1;
     }
+    sm_cases_take_back(o->out, o->place);
     sm_rates_destroy(session->rates);
     sm_timed_session_end(session);
     return code;

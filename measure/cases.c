@@ -1,5 +1,6 @@
 #include "cases.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,49 +211,108 @@ static int run_planned(const struct sm_case_plan *plan, const struct sm_case_opt
     return interrupted && code != 2 ? 130 : code;
 }
 
-/* Where the records go: the file named, COMMAND.jsonl in the folder named, the resumed file, or a new one. */
-static int result_path(const struct sm_case_options *options, char *path, size_t bytes, bool *made, char *why,
-                       size_t why_bytes)
+/* A folder of this run's own: of two runs that start in the same second mkdir lets one have the name. */
+static int make_folder(const char *command, char *folder, size_t bytes, char *why, size_t why_bytes)
 {
-    const char *command = options->command ? options->command : "cases", *out = options->out;
-    const size_t length = out ? strlen(out) : 0;
-    *made = false;
-    if (out && length > 6 && !strcmp(out + length - 6, ".jsonl")) {
-        snprintf(path, bytes, "%s", out);
-    } else if (out) {
-        if (length + strlen(command) + sizeof "/.jsonl" > bytes) {
-            snprintf(why, why_bytes, "the path of the results is too long");
-            return -1;
-        }
-        snprintf(path, bytes, "%s/%s.jsonl", out, command);
-        *made = !options->resume || strcmp(options->resume, path) != 0;
-    } else if (options->resume) {
-        snprintf(path, bytes, "%s", options->resume);
-    } else {
-        char when[32];
-        const time_t seconds = time(NULL);
-        struct tm utc;
-        strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
-        snprintf(path, bytes, "results/%s-%s/%s.jsonl", when, command, command);
-        *made = true;
+    char when[32];
+    const time_t seconds = time(NULL);
+    struct tm utc;
+    strftime(when, sizeof when, "%Y%m%dT%H%M%SZ", gmtime_r(&seconds, &utc));
+    int n = 1, made;
+    mkdir("results", 0777); /* mostly there already; what else is in the way is said below */
+    do {
+        const int length = snprintf(folder, bytes, n > 1 ? "results/%s-%s-%d" : "results/%s-%s", when, command, n);
+        made = length >= 0 && (size_t)length < bytes ? mkdir(folder, 0777) : -1;
+    } while (made && errno == EEXIST && ++n < 10000);
+    if (!made) return 0;
+    snprintf(why, why_bytes, "cannot make the folder '%s' for results: %s", folder, strerror(errno));
+    return -1;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return !strcmp(a, b) ||
+           (!stat(a, &one) && !stat(b, &other) && one.st_dev == other.st_dev && one.st_ino == other.st_ino);
+}
+
+/* The file that --out names: FILE.jsonl itself, or COMMAND.jsonl in the folder. */
+static int named_path(const struct sm_case_options *options, char *path, size_t bytes, bool *is_file, char *why,
+                      size_t why_bytes)
+{
+    const char *out = options->out;
+    const size_t length = strlen(out);
+    *is_file = length > 6 && !strcmp(out + length - 6, ".jsonl");
+    const int n = *is_file ? snprintf(path, bytes, "%s", out)
+                           : snprintf(path, bytes, "%s/%s.jsonl", out, options->command ? options->command : "cases");
+    if (n >= 0 && (size_t)n < bytes) return 0;
+    snprintf(why, why_bytes, "the path of the results is too long");
+    return -1;
+}
+
+/* Results go on in the file that is resumed: another place for them would be left without the first half. */
+static int check_places(const struct sm_case_options *options, char *why, size_t why_bytes)
+{
+    char path[SM_CASES_PATH_BYTES];
+    bool is_file;
+    if (!options->resume || !options->out) return 0;
+    if (named_path(options, path, sizeof path, &is_file, why, why_bytes)) return -1;
+    if (same_file(path, options->resume)) return 0;
+    snprintf(why, why_bytes, "--resume goes on in '%.400s': --out %.400s cannot stand beside it", options->resume,
+             options->out);
+    return -1;
+}
+
+int sm_cases_open(const struct sm_case_options *options, char *path, size_t bytes, enum sm_case_place *place, char *why,
+                  size_t why_bytes)
+{
+    const char *command = options->command ? options->command : "cases";
+    char folder[256];
+    bool is_file;
+    *place = SM_CASE_PLACE_GIVEN;
+    if (check_places(options, why, why_bytes)) return -1;
+    if (options->resume) {
+        if (snprintf(path, bytes, "%s", options->resume) < (int)bytes) return 0;
+        snprintf(why, why_bytes, "the path of the results is too long");
+        return -1;
     }
-    return *made ? sm_records_claim(path, why, why_bytes) : 0;
+    if (options->out) {
+        if (named_path(options, path, bytes, &is_file, why, why_bytes)) return -1;
+        if (is_file) return 0;
+        *place = SM_CASE_PLACE_FILE;
+    } else {
+        if (make_folder(command, folder, sizeof folder, why, why_bytes)) return -1;
+        snprintf(path, bytes, "%s/%s.jsonl", folder, command);
+        *place = SM_CASE_PLACE_FOLDER;
+    }
+    return sm_records_claim(path, why, why_bytes);
+}
+
+void sm_cases_take_back(const char *path, enum sm_case_place place)
+{
+    struct stat written;
+    if (place == SM_CASE_PLACE_GIVEN || stat(path, &written) || written.st_size) return;
+    unlink(path);
+    const char *slash = strrchr(path, '/');
+    char *folder = place == SM_CASE_PLACE_FOLDER && slash ? strndup(path, (size_t)(slash - path)) : NULL;
+    if (folder) rmdir(folder); /* stays where something else is in it */
+    free(folder);
 }
 
 int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *options, sm_case_fn *run, void *context,
                  char *why, size_t why_bytes)
 {
     struct sm_case_plan plan;
-    if (sm_cases_plan(cases, options, &plan, why, why_bytes)) return 2;
+    if (check_places(options, why, why_bytes) || sm_cases_plan(cases, options, &plan, why, why_bytes)) return 2;
     tell(&plan, options);
     if (options->dry_run) {
         list(&plan, options->listing);
         sm_case_plan_free(&plan);
         return 0;
     }
-    char out[4096];
-    bool made;
-    if (result_path(options, out, sizeof out, &made, why, why_bytes)) {
+    char out[SM_CASES_PATH_BYTES];
+    enum sm_case_place place;
+    if (sm_cases_open(options, out, sizeof out, &place, why, why_bytes)) {
         sm_case_plan_free(&plan);
         return 2;
     }
@@ -269,7 +329,7 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
 
     struct stat written;
     const bool empty = stat(out, &written) || written.st_size == 0;
-    if (empty && made) unlink(out);
+    sm_cases_take_back(out, place);
     if (sm_cases_progress(options) && interrupted && empty)
         fprintf(sm_cases_progress(options), "interrupted before the first result\n");
     else if (sm_cases_progress(options) && interrupted)

@@ -27,8 +27,9 @@ struct sm_case {
 };
 
 struct sm_case_options {
-    /* A file *.jsonl, appended to, or a folder for <command>.jsonl, which must not be there yet; NULL: the folder
-     * results/<time>-<command>, or resume's file when resuming. */
+    /* A file *.jsonl, appended to, or a folder for <command>.jsonl, which must not be there yet; NULL: a new folder
+     * results/<time>-<command>, with -2 and so on behind it where a run of the same second has that. With resume: its
+     * file, which out may name too, and nothing else. */
     const char *out;
     bool dry_run;       /* list the cases and stop */
     double budget;      /* seconds; 0: no limit */
@@ -49,27 +50,33 @@ extern const char *const sm_case_orders[];
     }
 
 /* The rows of a table of options (arguments.h) that every command with cases shares. */
-#define SM_CASE_ARGUMENTS(o)                                                                                             \
-    {"out",                                                                                                              \
-     0,                                                                                                                  \
-     SM_ARGUMENT_STRING,                                                                                                 \
-     &(o)->out,                                                                                                          \
-     NULL,                                                                                                               \
-     "DIR",                                                                                                              \
-     "folder of the result file, or FILE.jsonl (default: in results/)"},                                                 \
-        {"dry-run", 0, SM_ARGUMENT_FLAG, &(o)->dry_run, NULL, NULL, "list the cases and the time they need, run none"},  \
-        {"budget",                                                                                                       \
-         0,                                                                                                              \
-         SM_ARGUMENT_DURATION,                                                                                           \
-         &(o)->budget,                                                                                                   \
-         NULL,                                                                                                           \
-         "TIME",                                                                                                         \
-         "run what fits in 90s, 3m; spread over families"},                                                              \
-        {"resume", 0, SM_ARGUMENT_STRING, &(o)->resume, NULL, "FILE", "leave out what FILE has finished, append to it"}, \
-        {"order", 0, SM_ARGUMENT_CHOICE, &(o)->order, sm_case_orders, "HOW", "random (default) or stated"},              \
-        {"quiet", 0, SM_ARGUMENT_FLAG, &(o)->quiet, NULL, NULL, "no progress"},                                          \
-    {                                                                                                                    \
-        "seed", 0, SM_ARGUMENT_INTEGER, &(o)->seed, NULL, "N", "of the random order (default: drawn, and recorded)"      \
+#define SM_CASE_ARGUMENTS(o)                                                                                            \
+    {"out",                                                                                                             \
+     0,                                                                                                                 \
+     SM_ARGUMENT_STRING,                                                                                                \
+     &(o)->out,                                                                                                         \
+     NULL,                                                                                                              \
+     "DIR",                                                                                                             \
+     "folder of the result file, or FILE.jsonl (default: in results/)"},                                                \
+        {"dry-run", 0, SM_ARGUMENT_FLAG, &(o)->dry_run, NULL, NULL, "list the cases and the time they need, run none"}, \
+        {"budget",                                                                                                      \
+         0,                                                                                                             \
+         SM_ARGUMENT_DURATION,                                                                                          \
+         &(o)->budget,                                                                                                  \
+         NULL,                                                                                                          \
+         "TIME",                                                                                                        \
+         "run what fits in 90s, 3m; spread over families"},                                                             \
+        {"resume",                                                                                                      \
+         0,                                                                                                             \
+         SM_ARGUMENT_STRING,                                                                                            \
+         &(o)->resume,                                                                                                  \
+         NULL,                                                                                                          \
+         "FILE",                                                                                                        \
+         "go on in FILE: what it has finished is left out"},                                                            \
+        {"order", 0, SM_ARGUMENT_CHOICE, &(o)->order, sm_case_orders, "HOW", "random (default) or stated"},             \
+        {"quiet", 0, SM_ARGUMENT_FLAG, &(o)->quiet, NULL, NULL, "no progress"},                                         \
+    {                                                                                                                   \
+        "seed", 0, SM_ARGUMENT_INTEGER, &(o)->seed, NULL, "N", "of the random order (default: drawn, and recorded)"     \
     }
 
 /* Where progress and notices go; NULL: nowhere. */
@@ -120,6 +127,15 @@ int sm_cases_run(const struct sm_cases *cases, const struct sm_case_options *opt
 
 /* The result file of the run under way, or NULL. */
 const char *sm_cases_out(const struct sm_case_results *results);
+
+/* Where a run's records go, made for it unless it was there: what sm_cases_run does first, for those who need the path
+ * before it, and then run with the path for out. */
+#define SM_CASES_PATH_BYTES 4096
+enum sm_case_place { SM_CASE_PLACE_GIVEN, SM_CASE_PLACE_FILE, SM_CASE_PLACE_FOLDER }; /* what was made */
+int sm_cases_open(const struct sm_case_options *options, char *path, size_t bytes, enum sm_case_place *place, char *why,
+                  size_t why_bytes);
+/* Removes what was made, if nothing has been written into it. */
+void sm_cases_take_back(const char *path, enum sm_case_place place);
 
 /* True after SIGINT or SIGTERM during sm_cases_run. */
 bool sm_cases_interrupted(void);

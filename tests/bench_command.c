@@ -131,7 +131,7 @@ static void out_may_be_a_file(void **unused)
     if (run(arguments, said, sizeof said)) fail_msg("%s", said);
     snprintf(path, sizeof path, "%s/at/mine.jsonl", folder);
     json_decref(load_lines(path));
-    snprintf(path, sizeof path, "%s/at/bench.gbench.json", folder);
+    snprintf(path, sizeof path, "%s/at/mine.gbench.json", folder);
     assert_int_equal(access(path, R_OK), 0);
     assert_int_equal(run(arguments, said, sizeof said), 2);
     assert_non_null(strstr(said, "is there already"));
@@ -197,7 +197,28 @@ static void a_run_leaves_records(void **unused)
     records = load_lines(path);
     assert_int_equal(json_array_size(records), 3);
     json_decref(records);
+    snprintf(resume + strlen(resume), sizeof resume - strlen(resume), " --out %s/elsewhere", folder);
+    assert_int_equal(run(resume, said, sizeof said), 2);
+    assert_non_null(strstr(said, "cannot stand beside it"));
+    snprintf(path, sizeof path, "%s/elsewhere", folder);
+    assert_int_equal(access(path, F_OK), -1);
     snprintf(path, sizeof path, "%s/run/bench.gbench.2.json", folder);
+    assert_int_equal(access(path, F_OK), 0);
+}
+
+/* A file named by the user has Google Benchmark's beside it under the same name, and KV types are all there. */
+static void a_named_file_has_its_json_beside_it(void **unused)
+{
+    (void)unused;
+    char said[65536], arguments[512], path[256];
+    snprintf(arguments, sizeof arguments,
+             "--kv i16 --group attention --variant ref --max-seq 16 --rows 1 --heads 2 --kv-heads 1 --head-dim 8 "
+             "--reps 2 --min-time 1ms -o csv --out %s/my.own.jsonl",
+             folder);
+    const int code = run(arguments, said, sizeof said);
+    if (code) fail_msg("ended with %d: %s", code, said);
+    assert_non_null(strstr(said, "attention_i16"));
+    snprintf(path, sizeof path, "%s/my.own.gbench.json", folder);
     assert_int_equal(access(path, F_OK), 0);
 }
 
@@ -246,6 +267,7 @@ int main(void)
         cmocka_unit_test(dry_run_lists),
         cmocka_unit_test(hot_and_cold_in_one_call),
         cmocka_unit_test(out_may_be_a_file),
+        cmocka_unit_test(a_named_file_has_its_json_beside_it),
         cmocka_unit_test(a_run_leaves_records),
         cmocka_unit_test(stray_variables_are_named),
     };

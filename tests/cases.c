@@ -339,6 +339,60 @@ static void a_folder_gets_a_file_named_after_the_command_once(void **state)
     sm_cases_destroy(cases);
 }
 
+/* Results are not to lie in two places with each half of the cases, and what is named is what is written. */
+static void a_resumed_run_has_no_other_place(void **state)
+{
+    (void)state;
+    struct sm_cases *cases = make_cases(two, (const size_t[]){1, 1});
+    struct sm_case_options o = quiet();
+    struct behaviour b = {0};
+    char alias[80];
+    assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 0);
+    o.resume = out;
+    for (const char *const *other = (const char *const[]){"other.jsonl", "other", NULL}; *other; other++)
+        for (int dry = 0; dry < 2; dry++) {
+            o.out = *other;
+            o.dry_run = dry;
+            assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 2);
+            assert_non_null(strstr(why, "cannot stand beside it"));
+            assert_int_equal(access(*other, F_OK), -1);
+        }
+    o.dry_run = false;
+    snprintf(alias, sizeof alias, "./%s", out);
+    o.out = alias; /* the same file */
+    assert_int_equal(sm_cases_run(cases, &o, run_one, &b, why, sizeof why), 0);
+    sm_cases_destroy(cases);
+}
+
+static void runs_of_one_second_get_folders_of_their_own(void **state)
+{
+    (void)state;
+    enum { RUNS = 12 };
+    char home[4096], folder[] = "cases-XXXXXX", path[RUNS][SM_CASES_PATH_BYTES];
+    struct sm_case_options o = SM_CASE_OPTIONS;
+    enum sm_case_place place;
+    size_t second = 0;
+    o.command = "trial";
+    assert_non_null(getcwd(home, sizeof home));
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    for (size_t i = 0; i < RUNS; i++) {
+        assert_int_equal(sm_cases_open(&o, path[i], sizeof path[i], &place, why, sizeof why), 0);
+        assert_int_equal(place, SM_CASE_PLACE_FOLDER);
+        second += strstr(path[i], "Z-trial-2/trial.jsonl") != NULL;
+        for (size_t j = 0; j < i; j++) assert_string_not_equal(path[i], path[j]);
+    }
+    assert_true(second >= 1);
+    for (size_t i = 0; i < RUNS; i++) sm_cases_take_back(path[i], SM_CASE_PLACE_FOLDER);
+    assert_int_equal(rmdir("results"), 0); /* nothing was written: nothing stays */
+    assert_int_equal(symlink("nowhere", "results"), 0);
+    assert_int_equal(sm_cases_open(&o, path[0], sizeof path[0], &place, why, sizeof why), -1);
+    assert_non_null(strstr(why, "cannot make the folder 'results/"));
+    assert_int_equal(unlink("results"), 0);
+    assert_int_equal(chdir(home), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fresh_file, remove_file)
@@ -353,6 +407,8 @@ int main(void)
         TEST(other_builds_and_other_cases_are_not_resumed),
         TEST(a_kill_loses_at_most_the_case_in_flight),
         TEST(a_folder_gets_a_file_named_after_the_command_once),
+        TEST(a_resumed_run_has_no_other_place),
+        TEST(runs_of_one_second_get_folders_of_their_own),
         TEST(an_interruption_leaves_a_readable_file_and_130),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
