@@ -269,8 +269,8 @@ int costs_main(int argc, char **argv)
     case SM_ARGUMENTS_BAD: code = 2; break;
     default:
         code = r->options.show ? show(r, why, sizeof why)
-               : sm_source_open(&r->source, model, r->options.synthetic_format, (uint64_t)r->options.token_seed, why,
-                                sizeof why)
+               : sm_source_open(&r->source, model, r->options.synthetic_format, (uint64_t)r->options.token_seed,
+                                sm_cases_progress(&r->options.cases), why, sizeof why)
                    ? 2
                    : run_costs(r, why, sizeof why);
     }

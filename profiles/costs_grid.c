@@ -192,6 +192,7 @@ static void set_standards(struct maker *m)
     if (!m->buckets.count)
         for (size_t rows = 2; rows <= 256 && rows < most; rows *= 2) insert(&m->buckets, rows);
     if (!m->prefill.count) {
+        if (m->max_seq.at[0] < 64) insert(&m->prefill, m->max_seq.at[0]); /* each max_seq can hold one of them */
         for (size_t rows = 64; rows < most && rows <= 2048; rows *= 2) insert(&m->prefill, rows);
         if (!m->prefill.count || most <= 4096) insert(&m->prefill, most);
     }

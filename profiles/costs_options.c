@@ -1,6 +1,7 @@
 #include "costs_options.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "bucket.h"
 #include "cache.h"
@@ -27,6 +28,36 @@ static int check_list(const char *what, const struct sm_list *list, size_t count
     return 0;
 }
 
+static size_t target_bytes(enum sm_argument_kind kind)
+{
+    switch (kind) {
+    case SM_ARGUMENT_FLAG: return sizeof(bool);
+    case SM_ARGUMENT_STRING: return sizeof(const char *);
+    case SM_ARGUMENT_STRINGS: return sizeof(struct sm_strings);
+    case SM_ARGUMENT_LIST: return sizeof(struct sm_list);
+    case SM_ARGUMENT_CHOICE: return sizeof(int);
+    default: return sizeof(int64_t); /* and double */
+    }
+}
+
+/* --show prints what is there: an option that says what to measure, other than as it stands, would be passed over. */
+static int check_show(const struct costs_options *o, const struct costs_options *standard,
+                      const struct sm_argument *options, char *why, size_t why_bytes)
+{
+    static const char *const heeded[] = {"show", "recipe", "output", "quiet"};
+    for (; o->show && options->kind != SM_ARGUMENT_END; options++) {
+        const char *target = options->target;
+        const size_t offset = (size_t)(target - (const char *)o);
+        bool is_heeded = !memcmp(target, (const char *)standard + offset, target_bytes(options->kind));
+        for (size_t i = 0; i < sizeof heeded / sizeof *heeded; i++) is_heeded |= !strcmp(heeded[i], options->name);
+        if (is_heeded) continue;
+        snprintf(why, why_bytes, "--show prints a table as it was measured: --%s cannot stand beside it",
+                 options->name);
+        return -1;
+    }
+    return 0;
+}
+
 static int check(struct costs_options *o, char *why, size_t why_bytes)
 {
     if (check_list("max-seq", &o->max_seq, MOST_VALUES, 4, SM_MAX_SEQ, why, why_bytes) ||
@@ -40,11 +71,6 @@ static int check(struct costs_options *o, char *why, size_t why_bytes)
         return -1;
     }
     if (sm_choices_synthetic(o->synthetic_name, &o->synthetic_format, why, why_bytes)) return -1;
-    if (o->show && (o->cases.resume || o->cases.out || o->force || o->cases.dry_run)) {
-        snprintf(why, why_bytes,
-                 "--show measures nothing: --resume, --out, --force and --dry-run cannot stand beside it");
-        return -1;
-    }
     if (o->quiet) o->cases.progress = NULL;
     return sm_choices_recipe(o->recipe, why, why_bytes) < 0 ? -1 : 0;
 }
@@ -112,6 +138,7 @@ enum sm_arguments_result costs_options_parse(struct costs_options *o, int argc, 
         .operands_most = 1,
     };
     struct sm_arguments_rest rest = {0};
+    const struct costs_options standard = *o;
     const enum sm_arguments_result result = sm_arguments_parse(&spec, argc, argv, &rest, why, why_bytes);
     if (result == SM_ARGUMENTS_HELP) sm_arguments_help(&spec, stdout);
     if (result != SM_ARGUMENTS_OK) return result;
@@ -120,5 +147,6 @@ enum sm_arguments_result costs_options_parse(struct costs_options *o, int argc, 
         snprintf(why, why_bytes, "--show TABLE takes no model beside it");
         return SM_ARGUMENTS_BAD;
     }
-    return check(o, why, why_bytes) ? SM_ARGUMENTS_BAD : SM_ARGUMENTS_OK;
+    return check_show(o, &standard, options, why, why_bytes) || check(o, why, why_bytes) ? SM_ARGUMENTS_BAD
+                                                                                         : SM_ARGUMENTS_OK;
 }

@@ -24,15 +24,15 @@ struct command {
     struct sm_weights *weights;
     struct planner_replay replay;
     size_t *order; /* payloads: the sessions, drawn; the plan itself has none */
-    char costs[512], out[4096];
+    char costs[512], out[4096], measure[1536];
 };
 
 static int find_costs(struct command *c, char *why, size_t why_bytes)
 {
     const struct planner_options *o = &c->options;
     const char *attention = sm_cost_attention_name((enum sm_cost_attention)o->attention);
-    char measure[512];
-    snprintf(measure, sizeof measure, "slotmark costs %s%s%s --kv %s --threads %lld --attention %s",
+    char *measure = c->measure;
+    snprintf(measure, sizeof c->measure, "slotmark costs %s%s%s --kv %s --threads %lld --attention %s",
              o->model ? o->model : "", strcmp(o->recipe, "native") ? " --recipe " : "",
              strcmp(o->recipe, "native") ? o->recipe : "", o->kv_name, (long long)o->threads, attention);
     if (o->costs)
@@ -54,8 +54,12 @@ static int find_costs(struct command *c, char *why, size_t why_bytes)
     else if (strcmp(s->model, c->source.name) || strcmp(s->recipe, o->recipe))
         snprintf(why, why_bytes, "'%.200s' holds the costs of %s, recipe %s, and this is %s, recipe %s", c->costs,
                  s->model, s->recipe, c->source.name, o->recipe);
-    else
+    else {
+        const size_t length = strlen(measure);
+        snprintf(measure + length, sizeof c->measure - length, " --resume %s", c->costs);
+        c->study.measure = measure;
         return 0;
+    }
     return -1;
 }
 
@@ -193,7 +197,9 @@ static int run_plan(struct command *c, char *why, size_t why_bytes)
     struct sm_cases *cases = NULL;
     char line[512];
     int code = 2;
-    if (sm_source_open(&c->source, o->model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes)) return 2;
+    if (sm_source_open(&c->source, o->model, o->synthetic_format, (uint64_t)o->token_seed, sm_cases_progress(&o->cases),
+                       why, why_bytes))
+        return 2;
     sm_source_describe(&c->source, line, sizeof line);
     if (!o->quiet && !o->cases.dry_run) fprintf(stderr, "%s\n", line);
     if ((o->turns_file ? planner_turns_read(&c->turns, o->turns_file, why, why_bytes)

@@ -54,6 +54,18 @@ static void sort_in(size_t *sizes, size_t *count, size_t size)
     ++*count;
 }
 
+void planner_study_missing(const struct planner_study *s, enum sm_phase phase, size_t rows, size_t max_seq, char *why,
+                           size_t why_bytes)
+{
+    const struct sm_cost_fit *f = &s->series->phase[phase].time;
+    char range[64] = "none was measured";
+    if (f->knots) snprintf(range, sizeof range, "%.0f to %.0f rows were measured", f->knot[0], f->knot[f->knots - 1]);
+    snprintf(why, why_bytes,
+             "the costs have no %s of %zu rows at max_seq %zu (%s); add it with: %s --max-seq %zu --%s %zu",
+             sm_phase_name(phase), rows, max_seq, range, s->measure, max_seq,
+             phase == SM_PHASE_APPEND ? "buckets" : "prefill-buckets", rows);
+}
+
 /* The candidates of a phase: those given, or what is standard and was measured. */
 static int candidates(const struct planner_study *s, const struct sm_list *given, enum sm_phase phase, size_t max_seq,
                       size_t *sizes, size_t *count, char *why, size_t why_bytes)
@@ -67,9 +79,7 @@ static int candidates(const struct planner_study *s, const struct sm_list *given
         const size_t rows = (size_t)given->value[i];
         if (rows > max_seq) continue;
         if (!can_ask(s, phase, rows, max_seq)) {
-            snprintf(why, why_bytes,
-                     "the costs have no %s of %zu rows at max_seq %zu: measure it with slotmark costs %s",
-                     sm_phase_name(phase), rows, max_seq, append ? "--buckets" : "--prefill-buckets");
+            planner_study_missing(s, phase, rows, max_seq, why, why_bytes);
             return -1;
         }
         sort_in(sizes, count, rows);
@@ -95,10 +105,6 @@ static int set_problem(struct planner_study *s, size_t max_seq, struct sm_planne
     if (candidates(s, &s->append, SM_PHASE_APPEND, max_seq, p->append, &p->append_count, why, why_bytes) ||
         candidates(s, &s->prefill, SM_PHASE_PREFILL, max_seq, p->prefill, &p->prefill_count, why, why_bytes))
         return -1;
-    if (!p->prefill_count) {
-        snprintf(why, why_bytes, "the costs have no prefill that fits max_seq %zu", max_seq);
-        return -1;
-    }
     if (sm_cost_cache(s->series, max_seq, cache, &exact, why, why_bytes)) *cache = NAN;
     if (s->memory > 0) p->most_bytes = s->memory - *cache;
     return 0;
@@ -129,6 +135,8 @@ static int search_one(struct planner_study *s, size_t i, char *why, size_t why_b
     s->value[i] = NAN;
     if (s->turns->longest > max_seq - 1) return 0;
     if (set_problem(s, max_seq, &p, &cache, why, why_bytes)) return -1;
+    s->unmeasured[i] = !p.prefill_count;
+    if (s->unmeasured[i]) return 0;
     if (s->memory > 0 && !(p.most_bytes > 0)) return 0;
     if (sm_planner_search(&p, &result, why, why_bytes)) return -1;
     s->sets += result.sets;
@@ -236,6 +244,27 @@ static void price_usuals(struct planner_study *s)
         if (!u[i].why[0]) price_usual(s, &u[i]);
 }
 
+static void say_nothing_fits(const struct planner_study *s, char *why, size_t why_bytes)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < s->max_seq.count; i++) {
+        const size_t max_seq = (size_t)s->max_seq.value[i];
+        if (max_seq > most) most = max_seq;
+        if (!s->unmeasured[i]) continue;
+        planner_study_missing(s, SM_PHASE_PREFILL, max_seq, max_seq, why, why_bytes);
+        return;
+    }
+    if (s->turns->longest > most - 1)
+        snprintf(why, why_bytes,
+                 "the longest session has %zu tokens, and none of the max_seq has so many past slots: "
+                 "give a greater --max-seq, or shorter sessions",
+                 s->turns->longest);
+    else
+        snprintf(why, why_bytes,
+                 "no set of plans fits --memory: the cache and the arenas of a single prefill and a "
+                 "decode need more");
+}
+
 int planner_study_run(struct planner_study *s, char *why, size_t why_bytes)
 {
     const uint64_t begin = sm_clock_ns();
@@ -243,18 +272,7 @@ int planner_study_run(struct planner_study *s, char *why, size_t why_bytes)
     for (size_t i = 0; i < s->max_seq.count; i++)
         if (search_one(s, i, why, why_bytes)) return -1;
     if (!s->planned.name) {
-        size_t most = 1;
-        for (size_t i = 0; i < s->max_seq.count; i++)
-            if ((size_t)s->max_seq.value[i] > most) most = (size_t)s->max_seq.value[i];
-        if (s->turns->longest > most - 1)
-            snprintf(why, why_bytes,
-                     "the longest session has %zu tokens, and none of the max_seq has so many past slots: "
-                     "give a greater --max-seq, or shorter sessions",
-                     s->turns->longest);
-        else
-            snprintf(why, why_bytes,
-                     "no set of plans fits --memory: the cache and the arenas of a single prefill and a "
-                     "decode need more");
+        say_nothing_fits(s, why, why_bytes);
         return -1;
     }
     if (price_curve(s, why, why_bytes)) return -1;

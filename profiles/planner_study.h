@@ -35,6 +35,7 @@ struct planner_study {
     size_t most_append, most_plans;
     double memory; /* bytes of cache and arenas; -1: no limit */
     enum sm_planner_objective objective;
+    const char *measure; /* the command that adds to the costs, without its sizes */
 
     /* found */
     struct sm_planner_problem problem; /* of the best max_seq */
@@ -42,7 +43,8 @@ struct planner_study {
     struct planner_choice planned, usual[PLANNER_USUALS];
     struct sm_planner_price curve[SM_PLANNER_PLANS + 1]; /* of result.best */
     double cache_bytes;
-    double value[SM_LIST_MOST]; /* of the best set at each max_seq; NAN: none fits */
+    double value[SM_LIST_MOST];    /* of the best set at each max_seq; NAN: none fits */
+    bool unmeasured[SM_LIST_MOST]; /* and that is because no prefill that fits was measured */
     size_t sets;
     double seconds;
 };
@@ -52,6 +54,10 @@ extern const char *const planner_objectives[];
 
 /* 0, or -1 and a sentence. */
 int planner_study_run(struct planner_study *study, char *why, size_t why_bytes);
+
+/* What to run for a size that the costs do not have: a sentence with the command. */
+void planner_study_missing(const struct planner_study *study, enum sm_phase phase, size_t rows, size_t max_seq,
+                           char *text, size_t bytes);
 
 /* Time of a call by the fitted curve; a planner's callback, whose context is the series. */
 double planner_study_ns(const void *series, enum sm_phase phase, size_t rows, size_t tokens, size_t max_seq,

@@ -57,10 +57,31 @@ static void print_max_seq(const struct planner_study *s, FILE *out)
         if (isfinite(s->value[i]))
             fprintf(out, "%s ms", planner_ms(name, sizeof name, s->value[i]));
         else
-            fputs((size_t)s->max_seq.value[i] <= s->turns->longest ? "is too short for a session" : "needs more memory",
+            fputs((size_t)s->max_seq.value[i] <= s->turns->longest ? "is too short for a session"
+                  : s->unmeasured[i]                               ? "was not measured"
+                                                                   : "needs more memory",
                   out);
     }
     fputs(".\n", out);
+    for (size_t i = 0; i < s->max_seq.count; i++) {
+        const size_t max_seq = (size_t)s->max_seq.value[i];
+        char text[2048];
+        if (!s->unmeasured[i]) continue;
+        planner_study_missing(s, SM_PHASE_PREFILL, max_seq, max_seq, text, sizeof text);
+        fprintf(out, "For max_seq %zu %s.\n", max_seq, text);
+    }
+}
+
+/* Beyond what was measured times are a guess that goes on as it went. */
+static void print_extrapolated(const struct planner_study *s, FILE *out)
+{
+    const struct sm_cost_fit *f = &s->series->phase[SM_PHASE_DECODE].time;
+    const double max_seq = (double)s->problem.max_seq;
+    if (!f->knots || (max_seq >= f->columns_least && max_seq <= f->columns_most)) return;
+    fprintf(out,
+            "max_seq %.0f lies outside of what was measured, %.0f to %.0f: what attention takes is carried on from "
+            "there.\n",
+            max_seq, f->columns_least, f->columns_most);
 }
 
 void planner_text(const struct planner_study *s, const struct planner_facts *facts, FILE *out)
@@ -92,6 +113,7 @@ void planner_text(const struct planner_study *s, const struct planner_facts *fac
         if (c.set.prefill_count && planner_plans(&c.set) == n) print_row(s, &c, name, out);
     }
     print_max_seq(s, out);
+    print_extrapolated(s, out);
     fprintf(
         out,
         "\nplans: prefill, append and the decode; TTFT: until a turn's first token; turn: with the tokens generated; "

@@ -395,9 +395,9 @@ static int run_profile(struct run *run, const char *model, char *why, size_t why
     char line[512];
     int code = 2;
     run->outline = o->cases.dry_run && !(o->cases.budget > 0); /* a budget asks how long trials take */
-    if (run->outline
-            ? sm_source_outline(&run->source, model, why, why_bytes)
-            : sm_source_open(&run->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes))
+    if (run->outline ? sm_source_outline(&run->source, model, why, why_bytes)
+                     : sm_source_open(&run->source, model, o->synthetic_format, (uint64_t)o->token_seed,
+                                      sm_cases_progress(&o->cases), why, why_bytes))
         return 2;
     if (!o->cases.dry_run) {
         sm_source_describe(&run->source, line, sizeof line);

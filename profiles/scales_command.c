@@ -10,6 +10,7 @@
 #include "choices.h"
 #include "clock.h"
 #include "cpu.h"
+#include "preparing.h"
 #include "progress.h"
 #include "prompt.h"
 #include "static_scales.h"
@@ -120,7 +121,9 @@ static int measure(struct sm_static_scales *s, const struct options *o, const st
     int32_t *tokens = NULL;
     size_t count = 0, text_bytes = 0;
     struct shown shown = {.total = 0};
-    const struct sm_choice choice = {.features = sm_cpu_features()};
+    struct sm_preparing packing;
+    const struct sm_choice choice = {
+        .features = sm_cpu_features(), .packed = sm_preparing_show, .packed_state = &packing};
     const struct sm_calibration how = {.window = (size_t)o->window,
                                        .threads = (size_t)o->threads,
                                        .momentum = o->momentum,
@@ -130,8 +133,10 @@ static int measure(struct sm_static_scales *s, const struct options *o, const st
     if (!bad) {
         if (count > (size_t)o->most) count = (size_t)o->most;
         shown.total = count;
+        sm_preparing_begin(&packing, o->quiet ? NULL : stderr, "packing weights");
         sm_progress_begin(&shown.progress, o->quiet ? NULL : stderr, (double)count * source->model->parameters / 2e10);
         bad = sm_scales_measure(&s->scales, source->model, o->recipe, &choice, tokens, count, &how, why, why_bytes);
+        sm_preparing_end(&packing);
         sm_progress_clear(&shown.progress);
     }
     if (!bad)
@@ -159,8 +164,8 @@ int scales_main(int argc, char **argv)
     struct sm_static_scales scales = {0};
     const enum sm_arguments_result parsed = parse(&o, argc, argv, &model, why, sizeof why);
     if (parsed == SM_ARGUMENTS_HELP) return 0;
-    int bad = parsed == SM_ARGUMENTS_BAD ||
-              sm_source_open(&source, model, o.synthetic_format, (uint64_t)o.token_seed, why, sizeof why);
+    int bad = parsed == SM_ARGUMENTS_BAD || sm_source_open(&source, model, o.synthetic_format, (uint64_t)o.token_seed,
+                                                           o.quiet ? NULL : stderr, why, sizeof why);
     if (!bad) {
         sm_static_scales_path(&source, o.recipe, path, sizeof path);
         if (!o.out) o.out = path;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "preparing.h"
 
 #define DEFAULT_FILE "SmolLM2-135M-Instruct.Q4_1.gguf"
 #define DEFAULT_SHAPE "smollm2-135m"
@@ -33,6 +34,7 @@ struct wanted {
     bool weights;
     enum sm_format format; /* of synthetic ones */
     uint64_t seed;
+    FILE *progress;
 };
 
 static int open_shape(struct sm_source *source, const char *name, const struct wanted *wanted, char *why,
@@ -52,10 +54,18 @@ static int open_shape(struct sm_source *source, const char *name, const struct w
                  name, name, shape->arch);
         failed = -1;
     }
-    if (!failed)
-        failed = wanted->weights
-                     ? sm_model_synthetic(&source->model, shape, wanted->format, wanted->seed, why, why_bytes)
-                     : sm_model_outline(&source->model, shape, why, why_bytes);
+    if (!failed && wanted->weights) {
+        struct sm_preparing making;
+        sm_preparing_begin(&making, wanted->progress, "making synthetic weights");
+        failed = sm_model_synthetic(
+            &source->model, shape,
+            &(struct sm_synthetic){
+                .format = wanted->format, .seed = wanted->seed, .made = sm_preparing_show, .made_state = &making},
+            why, why_bytes);
+        sm_preparing_end(&making);
+    } else if (!failed) {
+        failed = sm_model_outline(&source->model, shape, why, why_bytes);
+    }
     if (!failed) {
         source->model->open_s = (double)(sm_clock_ns() - begin) * 1e-9;
         snprintf(source->name, sizeof source->name, "%s", shape->name);
@@ -69,6 +79,33 @@ void sm_source_stem(const char *path, char *stem, size_t bytes)
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
     const int length = dot && dot > name && strlen(dot) < 6 ? (int)(dot - name) : (int)strlen(name);
     snprintf(stem, bytes, "%.*s", length, name);
+}
+
+/* The sum of a file as hexadecimal digits, or "" where it cannot be read. */
+static void sum_file(const char *path, char *digits, FILE *progress)
+{
+    enum { PIECE = 1 << 20 };
+    FILE *f = fopen(path, "rbe");
+    unsigned char *piece = f ? malloc(PIECE) : NULL;
+    struct stat facts;
+    struct sm_preparing reading;
+    SHA2_CTX sum;
+    digits[0] = 0;
+    if (piece && !fstat(fileno(f), &facts)) {
+        size_t n, done = 0;
+        sm_preparing_begin(&reading, progress, "reading the model's file");
+        SHA256Init(&sum);
+        while ((n = fread(piece, 1, PIECE, f)) > 0) {
+            SHA256Update(&sum, piece, n);
+            done += n;
+            sm_preparing_show(&reading, (double)done / (double)facts.st_size);
+        }
+        SHA256End(&sum, digits);
+        if (ferror(f)) digits[0] = 0;
+        sm_preparing_end(&reading);
+    }
+    free(piece);
+    if (f) fclose(f);
 }
 
 static int open_file(struct sm_source *source, const char *path, const struct wanted *wanted, char *why,
@@ -86,7 +123,7 @@ static int open_file(struct sm_source *source, const char *path, const struct wa
         sm_source_stem(path, source->name, sizeof source->name);
     /* The sum of a folder is that of its weights, when they are one file. */
     snprintf(weights, sizeof weights, "%s%s", path, folder ? "/model.safetensors" : "");
-    if (wanted->weights && !SHA256File(weights, source->sha256)) source->sha256[0] = 0;
+    if (wanted->weights) sum_file(weights, source->sha256, wanted->progress);
     return 0;
 }
 
@@ -107,10 +144,10 @@ static int open_source(struct sm_source *source, const char *name, const struct 
     return open_shape(source, DEFAULT_SHAPE, wanted, why, why_bytes);
 }
 
-int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
-                   size_t why_bytes)
+int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, FILE *progress,
+                   char *why, size_t why_bytes)
 {
-    return open_source(source, name, &(struct wanted){true, format, seed}, why, why_bytes);
+    return open_source(source, name, &(struct wanted){true, format, seed, progress}, why, why_bytes);
 }
 
 int sm_source_outline(struct sm_source *source, const char *name, char *why, size_t why_bytes)

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "model.h"
 
@@ -18,9 +19,9 @@ struct sm_source {
 /* name NULL: the default model from the cache folder (scripts/fetch-model), or its shape with synthetic weights.
  * The name of a shape of profiles/shapes is that shape; so is a file *.shape;
  * any other name with '/' or '.', or of something that is there, is a GGUF file or a folder. format: of synthetic
- * weights. 0, or -1 and a sentence. */
-int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, char *why,
-                   size_t why_bytes);
+ * weights. progress: where it says how far it is when it takes seconds; NULL: nowhere. 0, or -1 and a sentence. */
+int sm_source_open(struct sm_source *source, const char *name, enum sm_format format, uint64_t seed, FILE *progress,
+                   char *why, size_t why_bytes);
 /* The same for what needs names and shapes alone: a shape gets no weights, a file no sum. It takes milliseconds. */
 int sm_source_outline(struct sm_source *source, const char *name, char *why, size_t why_bytes);
 

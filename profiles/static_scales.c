@@ -12,14 +12,13 @@
 #include "build.h"
 #include "cache.h"
 #include "clock.h"
-#include "progress.h"
+#include "preparing.h"
 #include "tokens.h"
 
 #define KIND "static scales"
 #define MOST_BYTES (16 << 20) /* of a file; 128 layers take 30 KB */
 #define SEEDED_TOKENS 128
 #define SEEDED_WINDOW 64
-#define PACKING_SHOWN_NS 3000000000 /* before, nobody wonders */
 
 void sm_static_scales_path(const struct sm_source *source, const char *recipe, char *path, size_t bytes)
 {
@@ -243,35 +242,23 @@ int sm_static_scales_for(struct sm_static_scales *s, const struct sm_source *sou
     return -1;
 }
 
-/* Who is told while weights are packed. */
-struct packing {
-    struct sm_progress progress;
-    uint64_t began;
-};
-
-static void show_packed(void *state, double share)
-{
-    struct packing *p = state;
-    if (sm_clock_ns() - p->began > PACKING_SHOWN_NS) sm_progress_show(&p->progress, share, "packing weights");
-}
-
 int sm_static_scales_pack(struct sm_weights **weights, const struct sm_source *source, const char *recipe,
                           const struct sm_strings *kv, const char *path, const struct sm_choice *choice, FILE *progress,
                           char *why, size_t why_bytes)
 {
-    struct packing packing = {.began = sm_clock_ns()};
+    struct sm_preparing packing;
     struct sm_static_scales scales;
     struct sm_choice with = *choice;
     bool i16 = false;
     for (size_t i = 0; i < kv->count; i++) i16 |= !strcmp(kv->value[i], sm_kv_name(SM_KV_I16));
-    if (sm_static_scales_for(&scales, source, recipe, i16, path, choice, why, why_bytes)) return -1;
+    sm_preparing_begin(&packing, progress, "packing weights");
+    with.packed = sm_preparing_show;
+    with.packed_state = &packing;
+    int bad = sm_static_scales_for(&scales, source, recipe, i16, path, &with, why, why_bytes);
     const uint64_t begin = sm_clock_ns();
     with.scales = scales.scales;
-    with.packed = show_packed;
-    with.packed_state = &packing;
-    sm_progress_begin(&packing.progress, progress, 1);
-    const int bad = sm_weights_create(weights, source->model, recipe, &with, why, why_bytes);
-    sm_progress_clear(&packing.progress);
+    if (!bad) bad = sm_weights_create(weights, source->model, recipe, &with, why, why_bytes);
+    sm_preparing_end(&packing);
     if (!bad) (*weights)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;
     sm_static_scales_free(&scales);
     return bad;

@@ -23,7 +23,9 @@ static int open_reference(struct verify *v, char *why, size_t why_bytes)
         v->given = true;
         return verify_golden_open(&v->golden, name, &v->source.model->shape, why, why_bytes);
     }
-    if (sm_source_open(&v->other, name, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes)) return -1;
+    if (sm_source_open(&v->other, name, o->synthetic_format, (uint64_t)o->token_seed, sm_cases_progress(&o->cases), why,
+                       why_bytes))
+        return -1;
     if (v->other.model->shape.vocab == v->source.model->shape.vocab) return 0;
     snprintf(why, why_bytes, "'%s' has a vocabulary of %zu, and %s one of %zu: their logits cannot be compared", name,
              v->other.model->shape.vocab, v->source.name, v->source.model->shape.vocab);
@@ -198,7 +200,8 @@ static int run_verify(struct verify *v, const char *model, char *why, size_t why
     struct sm_cases *cases = NULL;
     char line[512];
     int code = 2;
-    if (sm_source_open(&v->source, model, o->synthetic_format, (uint64_t)o->token_seed, why, why_bytes) ||
+    if (sm_source_open(&v->source, model, o->synthetic_format, (uint64_t)o->token_seed, sm_cases_progress(&o->cases),
+                       why, why_bytes) ||
         open_reference(v, why, why_bytes) || verify_read_prompt(v, why, why_bytes) || settle_turns(v, why, why_bytes) ||
         settle_session(v, why, why_bytes) || verify_read_text(v, why, why_bytes) || prepare_prompts(v, why, why_bytes))
         return 2;

@@ -5,6 +5,7 @@
 
 #include "clock.h"
 #include "cpu.h"
+#include "preparing.h"
 #include "prompt.h"
 #include "static_scales.h"
 #include "tokens.h"
@@ -19,11 +20,18 @@ const char *verify_recipe(const struct verify *v, size_t recipe)
 }
 
 static int pack(struct sm_weights **weights, const struct sm_model *model, const char *recipe,
-                const struct sm_choice *choice, char *why, size_t why_bytes)
+                const struct sm_choice *choice, FILE *progress, char *why, size_t why_bytes)
 {
     if (*weights) return 0;
+    struct sm_preparing packing;
+    struct sm_choice with = *choice;
     const uint64_t begin = sm_clock_ns();
-    if (sm_weights_create(weights, model, recipe, choice, why, why_bytes)) return -1;
+    sm_preparing_begin(&packing, progress, "packing weights");
+    with.packed = sm_preparing_show;
+    with.packed_state = &packing;
+    const int failed = sm_weights_create(weights, model, recipe, &with, why, why_bytes);
+    sm_preparing_end(&packing);
+    if (failed) return -1;
     (*weights)->pack_s = (double)(sm_clock_ns() - begin) * 1e-9;
     return 0;
 }
@@ -67,10 +75,12 @@ int verify_prepare_weights(struct verify *v, const struct combination *c, char *
     const struct sm_choice plain = {.features = sm_cpu_features()};
     if ((c->kv == SM_KV_I16 || sm_recipe_needs_scales(recipe)) && calibrate(v, c->recipe, &plain, why, why_bytes))
         return -1;
+    FILE *progress = sm_cases_progress(&v->options.cases);
     choice.scales = v->scales[c->recipe];
-    if (pack(&v->tested[c->recipe][c->scale_in], v->source.model, recipe, &choice, why, why_bytes)) return -1;
+    if (pack(&v->tested[c->recipe][c->scale_in], v->source.model, recipe, &choice, progress, why, why_bytes)) return -1;
     if (v->given) return 0;
-    return pack(&v->reference, v->other.model ? v->other.model : v->source.model, "float", &plain, why, why_bytes);
+    return pack(&v->reference, v->other.model ? v->other.model : v->source.model, "float", &plain, progress, why,
+                why_bytes);
 }
 
 void verify_free_weights(struct verify *v)

@@ -100,8 +100,14 @@ int sm_model_open_config(struct sm_model **model, const char *config, size_t con
 bool sm_model_synthesises(enum sm_format format);
 
 /* Seeded weights of a shape, matrices in `format` and vectors in F32, scaled so that logits are of order one. */
-int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, enum sm_format format,
-                       uint64_t seed, char *why, size_t why_bytes);
+struct sm_synthetic {
+    enum sm_format format;
+    uint64_t seed;
+    void (*made)(void *state, double share); /* called now and then with the share that is done; NULL: not */
+    void *made_state;
+};
+int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, const struct sm_synthetic *how,
+                       char *why, size_t why_bytes);
 
 /* Of a shape, and no weights at all: for what its shape alone tells. Nothing else may be asked of it. */
 int sm_model_outline(struct sm_model **model, const struct sm_model_shape *shape, char *why, size_t why_bytes);

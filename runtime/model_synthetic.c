@@ -37,17 +37,17 @@ static void fill_random(struct sm_random *random, void *to, size_t bytes)
     }
 }
 
+static void fill_floats(float *to, size_t count, double spread, struct sm_random *random)
+{
+    for (size_t i = 0; i < count; i++) to[i] = sm_random_unit(random) * (float)(spread * 1.7320508);
+}
+
 /* Elements of standard deviation `spread`: uniform nibbles have one of 4.61, uniform bytes one of 73.6. Block scales
  * differ by a factor of up to 2, so that groups count. */
-static void fill_matrix(const struct sm_tensor *t, void *to, double spread, struct sm_random *random)
+static void fill_blocks(const struct sm_tensor *t, void *to, size_t first, size_t end, double spread,
+                        struct sm_random *random)
 {
-    const size_t blocks = t->rows * (t->cols / SM_GROUP);
-    if (t->format == SM_FORMAT_F32) {
-        float *x = to;
-        for (size_t i = 0; i < t->rows * t->cols; i++) x[i] = sm_random_unit(random) * (float)(spread * 1.7320508);
-        return;
-    }
-    for (size_t b = 0; b < blocks; b++) {
+    for (size_t b = first; b < end; b++) {
         const double scale = spread * (0.67 + 0.67 * (double)(sm_random_below(random, 1024)) / 1024);
         if (t->format == SM_FORMAT_Q4_0) {
             struct sm_block_q4_0 *block = (struct sm_block_q4_0 *)to + b;
@@ -71,7 +71,7 @@ static void fill_matrix(const struct sm_tensor *t, void *to, double spread, stru
 /* Walks the tensors twice: once for their sizes, once to fill them. */
 struct builder {
     struct sm_model *model;
-    enum sm_format format;
+    const struct sm_synthetic *how;
     char *base; /* NULL: sizes only */
     size_t used, matrices, vectors;
     struct sm_random random;
@@ -86,10 +86,29 @@ static void *add(struct builder *b, struct sm_tensor *t, enum sm_format format, 
     return to;
 }
 
+/* All tensors before `end` are there, and this one up to there. */
+static void tell_made(const struct builder *b, const char *end)
+{
+    if (b->how->made) b->how->made(b->how->made_state, (double)(end - b->base) / (double)b->model->map_bytes);
+}
+
+static void fill_matrix(struct builder *b, const struct sm_tensor *t, char *to, double spread)
+{
+    enum { AT_ONCE = 1 << 18 };
+    const size_t blocks = t->format == SM_FORMAT_F32 ? 0 : t->rows * (t->cols / SM_GROUP);
+    if (!blocks) fill_floats((float *)(void *)to, t->rows * t->cols, spread, &b->random);
+    for (size_t first = 0; first < blocks; first += AT_ONCE) {
+        const size_t last = first + AT_ONCE < blocks ? first + AT_ONCE : blocks;
+        fill_blocks(t, to, first, last, spread, &b->random);
+        tell_made(b, to + row_bytes(t->format, last * SM_GROUP));
+    }
+    if (!blocks) tell_made(b, to + t->bytes);
+}
+
 static void add_spread(struct builder *b, struct sm_tensor *t, size_t rows, size_t cols, double spread)
 {
-    void *to = add(b, t, b->format, rows, cols);
-    if (to) fill_matrix(t, to, spread, &b->random);
+    void *to = add(b, t, b->how->format, rows, cols);
+    if (to) fill_matrix(b, t, to, spread);
     b->matrices++;
 }
 
@@ -181,14 +200,14 @@ static const char *refusal(const struct sm_model_shape *shape, enum sm_format fo
 }
 
 /* Reserves what the tensors need. 0; -1 with a sentence. */
-static int reserve(struct sm_model *m, enum sm_format format, char *why, size_t why_bytes)
+static int reserve(struct sm_model *m, const struct sm_synthetic *how, char *why, size_t why_bytes)
 {
-    struct builder sizes = {.model = m, .format = format};
+    struct builder sizes = {.model = m, .how = how};
     add_all(&sizes);
     const size_t room = sm_free_memory();
     m->map_bytes = sizes.used;
     if (m->map_bytes > room) {
-        snprintf(why, why_bytes, "its %s weights take %.3g GiB, and %.3g GiB are free", sm_format_name(format),
+        snprintf(why, why_bytes, "its %s weights take %.3g GiB, and %.3g GiB are free", sm_format_name(how->format),
                  (double)m->map_bytes / 0x1p30, (double)room / 0x1p30);
         return -1;
     }
@@ -199,30 +218,30 @@ static int reserve(struct sm_model *m, enum sm_format format, char *why, size_t 
     return -1;
 }
 
-int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, enum sm_format format,
-                       uint64_t seed, char *why, size_t why_bytes)
+int sm_model_synthetic(struct sm_model **model, const struct sm_model_shape *shape, const struct sm_synthetic *how,
+                       char *why, size_t why_bytes)
 {
     char reason[128] = "out of memory";
-    const char *refused = refusal(shape, format);
+    const char *refused = refusal(shape, how->format);
     struct sm_model *m = refused ? NULL : calloc(1, sizeof *m);
     if (m) {
         m->shape = *shape;
         m->layer = calloc(shape->layers, sizeof *m->layer);
     }
-    if (!m || !m->layer || reserve(m, format, reason, sizeof reason)) {
+    if (!m || !m->layer || reserve(m, how, reason, sizeof reason)) {
         snprintf(why, why_bytes, "making a synthetic %s: %s", shape->name, refused ? refused : reason);
         sm_model_close(m);
         return -1;
     }
-    struct builder b = {.model = m, .format = format, .base = m->map, .random = {seed}};
+    struct builder b = {.model = m, .how = how, .base = m->map, .random = {how->seed}};
     add_all(&b);
     m->synthetic = true;
     m->bytes = b.used;
     m->parameters = sm_shape_parameters(shape);
-    if (format == SM_FORMAT_F32)
+    if (how->format == SM_FORMAT_F32)
         snprintf(m->formats, sizeof m->formats, "F32 %zu", b.matrices + b.vectors);
     else
-        snprintf(m->formats, sizeof m->formats, "F32 %zu, %s %zu", b.vectors, sm_format_name(format), b.matrices);
+        snprintf(m->formats, sizeof m->formats, "F32 %zu, %s %zu", b.vectors, sm_format_name(how->format), b.matrices);
     *model = m;
     return 0;
 }

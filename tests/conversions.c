@@ -149,8 +149,10 @@ static struct twins make_twins(const struct kind *k, const char *arch)
              "ffn = 512\nvocab = 100\ncontext = 64\nrope_theta = 1e4\neps = 1e-5\ntied = yes\n%s",
              arch, strcmp(arch, "llama") ? "per_layer_width = 256\npost_norms = yes\n" : "");
     if (sm_shape_parse(&shape, text, "here", why, sizeof why) ||
-        sm_model_synthetic(&t.model, &shape, SM_FORMAT_F32, 3, why, sizeof why) ||
-        sm_model_synthetic(&t.twin, &shape, SM_FORMAT_F32, 3, why, sizeof why))
+        sm_model_synthetic(&t.model, &shape, &(struct sm_synthetic){.format = SM_FORMAT_F32, .seed = 3}, why,
+                           sizeof why) ||
+        sm_model_synthetic(&t.twin, &shape, &(struct sm_synthetic){.format = SM_FORMAT_F32, .seed = 3}, why,
+                           sizeof why))
         fail_msg("%s", why);
     t.blocks = aligned_alloc(64, t.model->map_bytes / 64 * 64 + 64);
     assert_non_null(t.blocks);

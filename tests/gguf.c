@@ -243,7 +243,7 @@ static void test_llama3_divisors(void **state)
     assert_int_equal(sm_shape_load(&shape, "llama-3.2-1b", why, sizeof why), 0);
     shape.layers = 1;
     shape.vocab = 32;
-    if (sm_model_synthetic(&m, &shape, SM_FORMAT_Q4_0, 1, why, sizeof why) ||
+    if (sm_model_synthetic(&m, &shape, &(struct sm_synthetic){.format = SM_FORMAT_Q4_0, .seed = 1}, why, sizeof why) ||
         sm_positions_create(&p, m, 2, why, sizeof why))
         fail_msg("%s", why);
     const struct sm_rotation *r = &p->rotation[0];

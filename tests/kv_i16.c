@@ -260,7 +260,8 @@ static void test_synthetic(void **state)
     shape.vocab = 128;
     for (enum sm_kv_type kv = SM_KV_F32;; kv = SM_KV_I16) {
         const struct sm_session_options options = {.max_seq = 24, .kv = kv, .threads = 1};
-        if (sm_model_synthetic(&f.model, &shape, SM_FORMAT_F32, 3, why, sizeof why) ||
+        if (sm_model_synthetic(&f.model, &shape, &(struct sm_synthetic){.format = SM_FORMAT_F32, .seed = 3}, why,
+                               sizeof why) ||
             sm_weights_create(&f.weights, f.model, "float", &choice, why, sizeof why) ||
             sm_session_create(&f.session, f.weights, &options, why, sizeof why) ||
             sm_session_prefill(f.session, tokens, 8, SM_PAD_RIGHT, why, sizeof why) ||

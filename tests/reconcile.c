@@ -82,7 +82,8 @@ static void a_step_that_was_slowed_down_is_named(void **state)
                                        .kv = SM_KV_F16};
         if (sm_shape_load(&shape, "smollm2-135m", why, sizeof why)) fail_msg("%s", why);
         if (large
-                ? sm_model_synthetic(&model, &shape, SM_FORMAT_Q4_0, 1, why, sizeof why)
+                ? sm_model_synthetic(&model, &shape, &(struct sm_synthetic){.format = SM_FORMAT_Q4_0, .seed = 1}, why,
+                                     sizeof why)
                 : sm_model_open(&model, SM_SOURCE_DIR "/tests/golden/llama-tiny/llama-tiny-q4_0.gguf", why, sizeof why))
             fail_msg("%s", why);
         if (sm_weights_create(&weights, model, "native", &choice, why, sizeof why) ||

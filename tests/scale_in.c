@@ -229,7 +229,9 @@ static void test_blocks_exactly(void **state)
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
         for (const char *recipe = "native"; recipe; recipe = strcmp(recipe, "float") ? "float" : NULL) {
             struct sm_model *m;
-            if (sm_model_synthetic(&m, &shape, formats[i], 5, why, sizeof why)) fail_msg("%s", why);
+            if (sm_model_synthetic(&m, &shape, &(struct sm_synthetic){.format = formats[i], .seed = 5}, why,
+                                   sizeof why))
+                fail_msg("%s", why);
             synthetic_logits(m, recipe, SM_SCALE_IN_SCORES, plain);
             for (enum sm_scale_in in = SM_SCALE_IN_Q; in < SM_SCALE_INS; in++) {
                 synthetic_logits(m, recipe, in, folded);

@@ -303,7 +303,9 @@ static void test_synthetic(void **state)
         for (size_t r = 0; sm_recipe_name(r); r++) {
             if (strstr(sm_recipe_name(r), "clip")) continue; /* the same formats, after a long search */
             struct fixture f = {0};
-            if (sm_model_synthetic(&f.model, &shape, formats[i], 3, why, sizeof why)) fail_msg("%s", why);
+            if (sm_model_synthetic(&f.model, &shape, &(struct sm_synthetic){.format = formats[i], .seed = 3}, why,
+                                   sizeof why))
+                fail_msg("%s", why);
             struct sm_scales *scales = fixture_scales(f.model, sm_recipe_name(r));
             choice.scales = scales;
             if (sm_weights_create(&f.weights, f.model, sm_recipe_name(r), &choice, why, sizeof why) ||

@@ -143,7 +143,8 @@ static void seeded_weights_get_scales_on_the_way(void **state)
                              "head_dim = 32\nffn = 96\nvocab = 100\ncontext = 256\nrope_theta = 1e4\neps = 1e-5\n"
                              "tied = yes\nper_layer_width = 32\npost_norms = yes\n";
     if (sm_shape_parse(&shape, text, "here", why, sizeof why) ||
-        sm_model_synthetic(&synthetic.model, &shape, SM_FORMAT_F32, 3, why, sizeof why) ||
+        sm_model_synthetic(&synthetic.model, &shape, &(struct sm_synthetic){.format = SM_FORMAT_F32, .seed = 3}, why,
+                           sizeof why) ||
         sm_static_scales_for(&s, &synthetic, "w4c-a16", false, NULL, &choice, why, sizeof why))
         fail_msg("%s", why);
     for (size_t l = 0; l < 2; l++) /* this one has per-layer embeddings: every tensor is there */
@@ -161,7 +162,7 @@ static void seeded_weights_get_scales_on_the_way(void **state)
 int main(void)
 {
     snprintf(file, sizeof file, "%s", golden_path("llama-tiny/llama-tiny-f32.gguf"));
-    if (!mkdtemp(folder) || chdir(folder) || sm_source_open(&source, file, SM_FORMAT_F32, 1, why, sizeof why)) {
+    if (!mkdtemp(folder) || chdir(folder) || sm_source_open(&source, file, SM_FORMAT_F32, 1, NULL, why, sizeof why)) {
         fprintf(stderr, "%s\n", why);
         return 1;
     }

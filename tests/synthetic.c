@@ -43,7 +43,7 @@ static struct sm_model *make(size_t i, enum sm_format format, uint64_t seed)
 {
     struct sm_model *m = NULL;
     if (sm_shape_parse(&shape, shapes[i].text, shapes[i].name, why, sizeof why) ||
-        sm_model_synthetic(&m, &shape, format, seed, why, sizeof why))
+        sm_model_synthetic(&m, &shape, &(struct sm_synthetic){.format = format, .seed = seed}, why, sizeof why))
         fail_msg("%s", why);
     return m;
 }
@@ -137,7 +137,8 @@ static void test_runs(void **state)
 static void refused(const struct sm_model_shape *s, enum sm_format format, const char *words)
 {
     struct sm_model *m = NULL;
-    assert_int_equal(sm_model_synthetic(&m, s, format, 7, why, sizeof why), -1);
+    assert_int_equal(sm_model_synthetic(&m, s, &(struct sm_synthetic){.format = format, .seed = 7}, why, sizeof why),
+                     -1);
     assert_null(m);
     if (!strstr(why, words)) fail_msg("expected '%s' in: %s", words, why);
 }
@@ -161,9 +162,41 @@ static void test_refusals(void **state)
     refused(&other, SM_FORMAT_F32, "GiB are free");
 }
 
+struct shares {
+    size_t count;
+    double last;
+};
+
+static void note_share(void *state, double share)
+{
+    struct shares *s = state;
+    if (!(share > s->last && share <= 1)) fail_msg("%g is told after %g", share, s->last);
+    s->last = share;
+    s->count++;
+}
+
+/* A table of half a million blocks is told of while it is made, not only after it. */
+static void test_shares(void **state)
+{
+    (void)state;
+    const enum sm_format two[] = {SM_FORMAT_Q4_0, SM_FORMAT_F32};
+    sm_model_close(make(0, SM_FORMAT_Q4_0, 1));
+    shape.vocab = (size_t)(1 << 19) * 32 / shape.hidden + 1;
+    for (size_t i = 0; i < 2; i++) {
+        struct sm_model *m = NULL;
+        struct shares shares = {0};
+        const struct sm_synthetic how = {.format = two[i], .seed = 1, .made = note_share, .made_state = &shares};
+        if (sm_model_synthetic(&m, &shape, &how, why, sizeof why)) fail_msg("%s", why);
+        assert_true(shares.count >= shape.layers * 7 + (i ? 1 : 3));
+        assert_true(shares.last > 0.99);
+        sm_model_close(m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_tensors), cmocka_unit_test(test_seeds),
-                                       cmocka_unit_test(test_runs), cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_runs), cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_shares)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
