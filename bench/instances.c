@@ -9,17 +9,25 @@
 #include "ceilings.h"
 
 #define PAST 2.1      /* a rotation passes a cache when it is that much larger (rates.c draws its levels at 2) */
+#define SHARE 0.125   /* of the memory at most: weights are there twice, rows and packed; ceilings take a third */
 #define JUDGED_MOST 8 /* instances of a cold rotation whose answers are checked */
 
-/* Enough sets that what the calls touch passes the cache as far as the ceilings' own sets do, if memory and mappings
- * allow. A set may be larger than what a call touches of it: one row goes into a whole cache. */
+/* Enough sets that what the calls touch passes the cache as far as the ceilings' own sets do, if memory and
+ * mappings allow. A set may be larger than what a call touches of it: one row goes into a whole cache. */
 static size_t wanted(const struct sm_bench_case *c, double cache, double memory, double footprint)
 {
-    const double most = isnan(memory) ? 0x1p30 : memory / 4;
+    const double most = isnan(memory) ? 0x1p30 : memory * SHARE;
     double count = ceil(sm_ceilings_past(cache) / c->workload->bytes(&c->shape));
     if (count * footprint > most) count = floor(most / footprint);
     if (count > SM_INSTANCES_MOST) count = SM_INSTANCES_MOST;
     return count < 2 ? 2 : (size_t)count;
+}
+
+double sm_instances_bytes(const struct sm_bench_case *c, double l2, double l3, double memory)
+{
+    const double footprint = (double)c->workload->footprint(&c->shape);
+    if (!c->cold || (isnan(l2) && isnan(l3))) return footprint;
+    return footprint * (double)wanted(c, isnan(l3) ? l2 * (double)c->threads : l3, memory, footprint);
 }
 
 static const char *level_passed(double bytes, double l2, double l3)

@@ -15,6 +15,9 @@ struct sm_instances {
     const char *cold_flag; /* which cache the rotation passes: "cold_past_l3", ...; NULL when hot */
 };
 
+/* What they would hold. */
+double sm_instances_bytes(const struct sm_bench_case *c, double l2_bytes, double l3_bytes, double memory_bytes);
+
 /* Creates them, args not yet prepared. 0, or -1 with a sentence: no memory, or cold and past no cache. */
 int sm_instances_create(struct sm_instances *set, const struct sm_bench_case *c, double l2_bytes, double l3_bytes,
                         double memory_bytes, char *why, size_t why_bytes);

@@ -277,10 +277,16 @@ static struct {
     struct team team;
 } area;
 
+static void drop_kept(void)
+{
+    if (area.memory) munmap(area.memory, area.bytes);
+    area.memory = NULL;
+}
+
 static bool take_kept(struct team *team, size_t share, size_t bytes)
 {
     if (!area.memory || area.bytes != bytes || area.team.threads != team->threads) {
-        if (area.memory) munmap(area.memory, area.bytes);
+        drop_kept();
         area.team = *team;
         area.bytes = bytes;
         area.memory = take_memory(&area.team, share, bytes);
@@ -331,6 +337,7 @@ static int measure_memory(struct sm_ceilings *out, struct team *team, int first,
         }
     }
     const size_t bytes = share * (size_t)team->threads + HUGE_PAGE;
+    if (!again) drop_kept(); /* never both: together they would be two thirds of a small machine's memory */
     char *memory = again ? NULL : take_memory(team, share, bytes);
     if (again ? !take_kept(team, share, bytes) : !memory) {
         snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", bytes / MIB);

@@ -51,6 +51,8 @@ static void ask_hwloc(void)
     const long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);
     m->memory_bytes =
         pages > 0 && page_bytes > 0 ? (size_t)pages * (size_t)page_bytes : (size_t)hwloc_get_root_obj(t)->total_memory;
+    const size_t limit = sm_fact_memory_limit("/proc/self/cgroup", "/sys/fs/cgroup");
+    if (limit && limit < m->memory_bytes) m->memory_bytes = limit;
     const hwloc_obj_t l1 = hwloc_get_obj_by_type(t, HWLOC_OBJ_L1CACHE, 0);
     const hwloc_obj_t l3 = hwloc_get_obj_by_type(t, HWLOC_OBJ_L3CACHE, 0);
     if (l1) m->line_bytes = (size_t)l1->attr->cache.linesize;

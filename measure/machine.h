@@ -17,7 +17,7 @@ struct sm_machine {
     size_t l1d_bytes, l2_bytes, l3_bytes; /* of one instance */
     int l3_threads;                       /* allowed hardware threads that share one last-level cache */
     size_t line_bytes;
-    size_t memory_bytes;
+    size_t memory_bytes; /* or, where that is less, what control groups let this process have */
     bool virtualised;
 };
 

@@ -1,6 +1,8 @@
 #include "machine_facts.h"
 
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -66,6 +68,42 @@ const char *sm_fact_hypervisor(bool *virtualised, char *text, size_t bytes)
 #else
     return sm_fact_line("/sys/hypervisor/type", text, bytes);
 #endif
+}
+
+/* The least limit of a group and of those above it; where the folder shows only a part of them, as in a container, what
+ * it shows. */
+static size_t least_limit(const char *folder, char *group, const char *name, size_t least)
+{
+    for (;;) {
+        char path[4096], text[64];
+        const int n = snprintf(path, sizeof path, "%s%s/%s", folder, group, name);
+        if (n > 0 && (size_t)n < sizeof path && sm_fact_line(path, text, sizeof text)) {
+            const unsigned long long bytes = strtoull(text, NULL, 10); /* "max": 0 */
+            if (bytes && bytes < least) least = (size_t)bytes;
+        }
+        char *slash = strrchr(group, '/');
+        if (!slash) return least;
+        *slash = 0;
+    }
+}
+
+size_t sm_fact_memory_limit(const char *groups, const char *folder)
+{
+    char line[4096], mounted[4096];
+    size_t least = SIZE_MAX;
+    FILE *f = fopen(groups, "r");
+    while (f && fgets(line, sizeof line, f)) {
+        char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!group) continue;
+        *group++ = 0;
+        group[strcspn(group, "\n")] = 0;
+        if (!strcmp(controllers, ":")) least = least_limit(folder, group, "memory.max", least);
+        if (strcmp(controllers, ":memory")) continue;
+        snprintf(mounted, sizeof mounted, "%.4000s/memory", folder);
+        least = least_limit(mounted, group, "memory.limit_in_bytes", least);
+    }
+    if (f) fclose(f);
+    return least < SIZE_MAX / 4 ? least : 0; /* version 1 says "none" by a number beyond all memory */
 }
 
 const char *sm_fact_turbo(void)

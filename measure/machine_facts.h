@@ -16,6 +16,9 @@ const char *sm_fact_chosen(const char *path, char *text, size_t bytes);
 const char *sm_fact_hypervisor(bool *virtualised, char *text, size_t bytes);
 /* "on" or "off"; NULL: this guest does not show it. */
 const char *sm_fact_turbo(void);
+/* Bytes of memory that the control groups of a process let it have, the least on the way up: groups is a file as
+ * /proc/self/cgroup, folder where they are mounted (versions 1 and 2). 0: no limit, or none to be seen. */
+size_t sm_fact_memory_limit(const char *groups, const char *folder);
 /* The CPU has tiles and their products of bytes, and Linux lets this process use them, for which it is asked. */
 bool sm_fact_tiles(void);
 /* The instruction sets of interest to kernels, an array of the kernel's names. */

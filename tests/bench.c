@@ -355,7 +355,7 @@ static void cold_passes_the_cache_or_says_so(void **state)
     struct sm_record *r = time_one(&session, right, 1, true);
     assert_true(flagged(r, "cold_past_l3"));
     sm_record_destroy(r);
-    session.memory_bytes = 4 * 20 * one; /* a quarter of it holds 20 sets */
+    session.memory_bytes = 8 * 20 * one; /* an eighth of it holds 20 sets */
     r = time_one(&session, right, 1, true);
     assert_true(flagged(r, "cold_past_l2_only"));
     sm_record_destroy(r);

@@ -7,8 +7,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -18,6 +21,7 @@
 
 #include "clock.h"
 #include "machine.h"
+#include "machine_facts.h"
 #include "memory_peak.h"
 #include "witness.h"
 
@@ -272,6 +276,55 @@ static void a_planted_neighbour_is_flagged(void **state)
     json_decref(w);
 }
 
+static void write_file(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s%s", folder, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* Control groups of both versions, made of files. */
+static void a_group_limits_memory(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/sm_groups_XXXXXX", list[64], path[128];
+    static const char *const folders[] = {"/a", "/a/b", "/memory", "/memory/c"};
+    static const char *const files[] = {"/list", "/a/memory.max", "/a/b/memory.max", "/memory/memory.limit_in_bytes",
+                                        "/memory/c/memory.limit_in_bytes"};
+    assert_non_null(mkdtemp(root));
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        snprintf(path, sizeof path, "%s%s", root, folders[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+    }
+    snprintf(list, sizeof list, "%s/list", root);
+    write_file(root, "/list", "0::/a/b\n");
+    assert_int_equal(sm_fact_memory_limit(list, root), 0);
+    write_file(root, "/a/b/memory.max", "max\n");
+    assert_int_equal(sm_fact_memory_limit(list, root), 0);
+    write_file(root, "/a/memory.max", "2147483648\n"); /* that of the group above binds */
+    assert_int_equal(sm_fact_memory_limit(list, root), 2147483648);
+    write_file(root, "/a/b/memory.max", "1000000\n");
+    assert_int_equal(sm_fact_memory_limit(list, root), 1000000);
+    write_file(root, "/list", "5:cpu:/c\n4:memory:/c\n");
+    write_file(root, "/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    assert_int_equal(sm_fact_memory_limit(list, root), 0);
+    write_file(root, "/memory/c/memory.limit_in_bytes", "4096000\n");
+    assert_int_equal(sm_fact_memory_limit(list, root), 4096000);
+    assert_int_equal(sm_fact_memory_limit("/nowhere", root), 0);
+    for (size_t i = sizeof files / sizeof *files; i-- > 0;) {
+        snprintf(path, sizeof path, "%s%s", root, files[i]);
+        unlink(path);
+    }
+    for (size_t i = sizeof folders / sizeof *folders; i-- > 0;) {
+        snprintf(path, sizeof path, "%s%s", root, folders[i]);
+        rmdir(path);
+    }
+    assert_int_equal(rmdir(root), 0);
+}
+
 static void a_peak_starts_afresh(void **state)
 {
     (void)state;
@@ -307,6 +360,7 @@ int main(void)
         cmocka_unit_test(facts_are_there_or_null),
         cmocka_unit_test(pins_hold_and_are_given_back),
         cmocka_unit_test(witnesses_see_what_happened),
+        cmocka_unit_test(a_group_limits_memory),
         cmocka_unit_test(a_peak_starts_afresh),
         cmocka_unit_test(a_planted_change_of_the_clock_is_flagged),
         cmocka_unit_test(cycles_are_counted_by_the_median_of_the_clocks),
