@@ -34,7 +34,7 @@ struct options {
     struct sm_by_compilers by;
     const char *dims, *sweep, *cleared;
     bool quick, full, count;
-    double min_time;
+    double min_time, limit;
     int64_t repetitions, seed;
     int format;
     struct sm_case_options cases;
@@ -147,6 +147,8 @@ static int read_options(struct options *o, int argc, char **argv, char *why, siz
         {"dry-run", 0, SM_ARGUMENT_FLAG, &o->cases.dry_run, NULL, NULL, "list the cases, run none"},
         {"budget", 0, SM_ARGUMENT_DURATION, &o->cases.budget, NULL, "TIME", "run what fits, spread over families"},
         {"resume", 0, SM_ARGUMENT_STRING, &o->cases.resume, NULL, "FILE", "go on in FILE with what is left (no --out)"},
+        {"case-timeout", 0, SM_ARGUMENT_DURATION, &o->limit, NULL, "TIME",
+         "a case that runs longer hangs (60s or more)"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &o->cases.quiet, NULL, NULL, "no progress"},
         SM_ARGUMENTS_END,
     };
@@ -323,6 +325,7 @@ static int run_cases(struct options *o, const struct sm_bench_cases *list, struc
     session->options.min_time = o->min_time;
     session->options.warm_up = o->flags.warm_up > 0 ? o->flags.warm_up : o->min_time / 2;
     session->options.repetitions = (size_t)o->repetitions;
+    session->options.limit = o->limit;
     if (sm_timed_session_count(session, &o->counters, why, why_bytes)) return 2;
     if (open_out(o, why, why_bytes) || mark_planned(cases, &o->cases, why, why_bytes)) {
         sm_timed_session_end(session);
@@ -361,7 +364,8 @@ void sm_bench_build_by(const struct sm_bench_builder *by)
 static int list_cases(struct options *o, struct sm_bench_cases *list, struct sm_cases *cases, char *why,
                       size_t why_bytes)
 {
-    const struct sm_timed_options timing = {o->min_time, o->min_time / 2, (size_t)o->repetitions};
+    const struct sm_timed_options timing = {
+        .min_time = o->min_time, .warm_up = o->min_time / 2, .repetitions = (size_t)o->repetitions};
     /* who names axes means just those, around each family's standard shape */
     const bool by_hand = (o->choice.override_count || o->choice.shape_of) && !o->sweep && !o->quick && !o->full;
     if (by_hand ? sm_sweep_parse("", "command line", &o->choice, list, why, why_bytes)

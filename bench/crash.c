@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define WORDS_MOST 512
@@ -20,6 +21,7 @@ enum { SIGNALS = sizeof signals / sizeof *signals };
 struct sm_crash_line {
     char *text; /* of the record, up to and after the signal's name, and the case's id */
     size_t before, bytes;
+    double seconds; /* its limit */
     char said[512];
 };
 
@@ -31,8 +33,12 @@ static struct {
     cpu_set_t cpus;
     struct sigaction earlier[SIGNALS];
     struct sm_crash_line *volatile at;
-    char stack[65536]; /* to stand on when the main thread has used up its own */
+    volatile sig_atomic_t ticks; /* seconds of the timer since then: one while the process is stopped */
+    struct sigaction earlier_alarm;
 } crash;
+
+static _Thread_local char stand[16384];
+static _Thread_local bool standing;
 
 static int write_all(int fd, const char *text, size_t bytes)
 {
@@ -45,27 +51,54 @@ static int write_all(int fd, const char *text, size_t bytes)
     return 0;
 }
 
-static void on_signal(int number)
+static void tick_every(long seconds)
+{
+    const struct itimerval timer = {{seconds, 0}, {seconds, 0}};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* Writes the line of the case that runs and begins anew; returns where that cannot be done. */
+static void go_on_without(const char *by)
 {
     const struct sm_crash_line *line = crash.at;
-    const char *name = "";
-    for (int i = 0; i < SIGNALS; i++) {
-        if (signals[i].number == number) name = signals[i].name;
-        signal(signals[i].number, SIG_DFL); /* another one, or the return to what raised this one, ends the process */
-    }
     const int fd = line ? open(crash.path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
     if (fd < 0) return;
-    if (write_all(fd, line->text, line->before) || write_all(fd, name, strlen(name)) ||
+    if (write_all(fd, line->text, line->before) || write_all(fd, by, strlen(by)) ||
         write_all(fd, line->text + line->before, line->bytes - line->before))
         return;
     (void)!write(2, line->said, strlen(line->said));
-    (void)!write(2, name, strlen(name));
+    (void)!write(2, by, strlen(by));
     (void)!write(2, "; going on without it\n", 22);
+    tick_every(0); /* it would go on in the new process */
     sched_setaffinity(0, sizeof crash.cpus, &crash.cpus);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     execv("/proc/self/exe", crash.words);
+}
+
+static void on_signal(int number)
+{
+    const char *name = "";
+    for (int i = 0; i < SIGNALS; i++) {
+        if (signals[i].number == number) name = signals[i].name;
+        signal(signals[i].number, SIG_DFL); /* another one, or the return to what raised this one, ends the process */
+    }
+    go_on_without(name);
+}
+
+static void on_tick(int number)
+{
+    (void)number;
+    const struct sm_crash_line *line = crash.at;
+    if (!line || ++crash.ticks <= line->seconds) return;
+    crash.ticks = 0;
+    go_on_without("a hang");
+}
+
+static void on_exit_called(void)
+{
+    if (crash.on) go_on_without("a call of exit");
 }
 
 /* This process's own command line, with --resume PATH in front of what is passed on. */
@@ -102,21 +135,36 @@ void sm_crash_begin(const char *path)
     if (n < 0 || (size_t)n >= sizeof crash.path || read_command() ||
         sched_getaffinity(0, sizeof crash.cpus, &crash.cpus))
         return;
-    const stack_t stack = {.ss_sp = crash.stack, .ss_size = sizeof crash.stack};
-    sigaltstack(&stack, NULL);
+    sm_crash_stand();
     const struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
     for (int i = 0; i < SIGNALS; i++) sigaction(signals[i].number, &action, &crash.earlier[i]);
+    const struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
+    sigaction(SIGALRM, &tick, &crash.earlier_alarm);
+    tick_every(1);
+    static bool registered;
+    if (!registered) registered = !atexit(on_exit_called);
     crash.on = true;
+}
+
+void sm_crash_stand(void)
+{
+    if (standing) return;
+    const stack_t stack = {.ss_sp = stand, .ss_size = sizeof stand};
+    standing = !sigaltstack(&stack, NULL);
 }
 
 void sm_crash_end(void)
 {
+    if (crash.on) {
+        tick_every(0);
+        sigaction(SIGALRM, &crash.earlier_alarm, NULL);
+    }
     for (int i = 0; crash.on && i < SIGNALS; i++) sigaction(signals[i].number, &crash.earlier[i], NULL);
     crash.on = false;
     crash.at = NULL;
 }
 
-struct sm_crash_line *sm_crash_line_create(struct sm_record *record)
+struct sm_crash_line *sm_crash_line_create(struct sm_record *record, double seconds)
 {
     static const char place[] = SM_CRASHED_BY "\"";
     struct sm_crash_line *line = crash.on ? calloc(1, sizeof *line) : NULL;
@@ -132,6 +180,7 @@ struct sm_crash_line *sm_crash_line_create(struct sm_record *record)
         memcpy(line->text, text, bytes);
         line->text[bytes] = '\n';
         line->bytes = bytes + 1;
+        line->seconds = seconds;
         line->before = (size_t)(found - text) + strlen(SM_CRASHED_BY);
         snprintf(line->said, sizeof line->said, "\nslotmark bench: %.400s " SM_CRASHED_BY,
                  json_string_value(json_object_get(json, "case")));
@@ -157,6 +206,7 @@ void sm_crash_line_destroy(struct sm_crash_line *line)
 
 void sm_crash_at(struct sm_crash_line *line)
 {
+    crash.ticks = 0;
     crash.at = line;
 }
 

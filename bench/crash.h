@@ -1,9 +1,12 @@
-/* crash.h - a case that kills the process: its record says so, and the run goes on without it.
+/* crash.h - a case that kills the process, ends it, or never returns: its record says so, and the run goes on without
+ * it.
  *
  * Nothing is spent on it: no process for each case. While a case runs, the line that its record would be is at hand.
- * When SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT comes, the handler appends that line to the result file and puts a
- * fresh process of the same command in this one's place (execve), which resumes that file; --resume leaves out what
- * crashed. The handler calls nothing but the kernel. Where the line cannot be written, the process dies as ever. */
+ * When SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT comes, exit is called, or the case has run for longer than its limit,
+ * that line is appended to the result file and a fresh process of the same command put in this one's place (execve),
+ * which resumes that file; --resume leaves out what crashed. Time in which the process is stopped does not count. The
+ * handler calls nothing but the kernel. Where the line cannot be written, the process dies as ever; _exit cannot be
+ * seen from within, and ends the run. */
 #ifndef SM_CRASH_H
 #define SM_CRASH_H
 
@@ -18,13 +21,16 @@ void sm_crash_end(void);
 
 struct sm_crash_line;
 
-/* What would be written of a case that is described in the record. NULL where nothing would be: not between begin and
- * end, or no memory. */
-struct sm_crash_line *sm_crash_line_create(struct sm_record *record);
+/* What would be written of a case that is described in the record, whose code may run for so many seconds at a time.
+ * NULL where nothing would be: not between begin and end, or no memory. */
+struct sm_crash_line *sm_crash_line_create(struct sm_record *record, double seconds);
 void sm_crash_line_destroy(struct sm_crash_line *line);
 
-/* The case whose code runs now; NULL: none. */
+/* The case whose code runs now, from now on; NULL: none. */
 void sm_crash_at(struct sm_crash_line *line);
+
+/* Called by each thread that runs such code: what to stand on when it has used up its own stack. */
+void sm_crash_stand(void);
 
 /* A record of such a case. */
 bool sm_crash_is(const json_t *record);

@@ -7,6 +7,7 @@
 
 #include "cases.h"
 #include "ceilings.h"
+#include "crash.h"
 
 #define PAST 2.1      /* a rotation passes a cache when it is that much larger (rates.c draws its levels at 2) */
 #define SHARE 0.125   /* of the memory at most: weights are there twice, rows and packed; ceilings take a third */
@@ -130,6 +131,7 @@ int sm_instances_run(const struct sm_instances *set, size_t count)
 #pragma omp atomic write
             short_of_threads = 1;
         } else {
+            sm_crash_stand();
             const struct sm_part part = c->family->split(&c->shape, c->threads, (size_t)omp_get_thread_num());
             for (size_t i = 0; i < count; i++) c->variant->fn(set->args[i], part);
         }

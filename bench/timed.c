@@ -9,6 +9,9 @@
 #include "stats.h"
 #include "timing.h"
 
+#define HANGS 60.0      /* seconds, at least, */
+#define HANGS_TIMES 100 /* and times the estimate, after which a case will not return */
+
 static void null_kernel(const void *args, struct sm_part part)
 {
     (void)part;
@@ -200,6 +203,7 @@ static int judge(struct sm_timed_session *session, struct work *w)
     if (sm_timing_count(session, t, w->record)) return fail(w, "no memory or threads to count its calls");
     put_samples(w->record, t);
     put_witnesses(w->record, t, session->null_ns[w->c->threads]);
+    sm_crash_at(NULL); /* from here on nothing is the case's own */
     if (!session->rates) return 0;
     const double touched = (double)w->set.count * w->c->workload->bytes(&w->c->shape);
     const struct sm_share share = sm_rates_judge(session->rates, w->c, touched, sm_timing_median(t),
@@ -236,7 +240,9 @@ static int take_up(struct sm_timed_session *session, const struct sm_bench_case 
     }
     sm_timed_describe(w->record, c);
     sm_record_set_string(w->record, "unit", "ns");
-    w->crash = sm_crash_line_create(w->record);
+    const double limit = session->options.limit;
+    w->crash = sm_crash_line_create(
+        w->record, limit > 0 ? limit : fmax(HANGS, HANGS_TIMES * sm_timed_estimate(&session->options, c)));
     sm_crash_at(w->crash);
     w->timing->c = c;
     w->timing->set = &w->set;

@@ -19,6 +19,8 @@ struct sm_timed_options {
     double min_time; /* seconds of a repetition at least */
     double warm_up;  /* seconds */
     size_t repetitions;
+    double limit; /* seconds that a case may run at a time before it counts as hanging; 0: a minute, or a hundred times
+                     its estimate where that is more */
 };
 
 struct sm_timed_session {

@@ -7,6 +7,7 @@
 
 #include "clock.h"
 #include "counter_team.h"
+#include "crash.h"
 #include "stats.h"
 
 /* The share of one thread in n calls, each ended by the team's barrier. */
@@ -16,6 +17,7 @@ static size_t run_calls(const struct sm_timing *t, size_t n, size_t at)
     sm_kernel_fn *const fn = c->variant->fn;
     const void *const *args = t->set->args;
     const size_t instances = t->set->count;
+    sm_crash_stand();
     const struct sm_part part = c->family->split(&c->shape, c->threads, (size_t)omp_get_thread_num());
     if (c->threads == 1) {
         for (size_t i = 0; i < n; i++) {
