@@ -18,7 +18,10 @@
 
 #define SEED 7 /* with bias, residual and wide strides */
 
-static const struct sm_shape shape = {{27, 77, 544}}; /* rows beyond two tiles; a last tile and a last step not full */
+static const struct sm_shape shapes[] = {
+    {{27, 77, 544}}, /* rows beyond two tiles; a last tile and a last step not full */
+    {{70, 35, 288}}, /* rows beyond those that share a piece of the inputs */
+};
 
 union args {
     struct sm_matmul_f32 f32;
@@ -67,46 +70,46 @@ static void expect(int right, const struct sm_family *f, const struct sm_variant
     printf("%s %s/%s: %s\n", right ? "ok  " : "FAIL", f->name, v->name, what);
 }
 
-static void check(const struct sm_family *f, const struct sm_variant *v, float *y, const float *residual, size_t bytes,
+static void check(const struct sm_family *f, const struct sm_variant *v, const struct sm_shape *shape, struct view y,
                   const void *args, const void *aliased)
 {
-    const size_t rows = (size_t)shape.dim[0], cols = (size_t)shape.dim[1];
+    const size_t rows = (size_t)shape->dim[0], cols = (size_t)shape->dim[1], bytes = y.bytes;
     float *whole = malloc(bytes);
     if (!whole) exit(2);
     v->fn(args, sm_part_whole(rows, cols));
-    memcpy(whole, y, bytes);
+    memcpy(whole, y.y, bytes);
 
-    memset(y, 0xff, bytes);
+    memset(y.y, 0xff, bytes);
     for (size_t r = 0; r < rows; r++)
         v->fn(args, (struct sm_part){.row_begin = r, .row_end = r + 1, .col_begin = 0, .col_end = cols});
-    expect(!memcmp(whole, y, bytes), f, v, "a row alone has the bits that it has among others");
+    expect(!memcmp(whole, y.y, bytes), f, v, "a row alone has the bits that it has among others");
 
-    memset(y, 0xff, bytes);
-    for (size_t i = 0; i < 3; i++) v->fn(args, f->split(&shape, 3, i));
-    expect(!memcmp(whole, y, bytes), f, v, "columns alone have the bits that they have among others");
+    memset(y.y, 0xff, bytes);
+    for (size_t i = 0; i < 3; i++) v->fn(args, f->split(shape, 3, i));
+    expect(!memcmp(whole, y.y, bytes), f, v, "columns alone have the bits that they have among others");
 
-    memcpy(y, residual, bytes);
-    for (size_t i = 0; i < 2; i++) v->fn(aliased, f->split(&shape, 2, i));
+    memcpy(y.y, y.residual, bytes);
+    for (size_t i = 0; i < 2; i++) v->fn(aliased, f->split(shape, 2, i));
     int same = 1;
     for (size_t r = 0; r < rows; r++)
-        same &= !memcmp(whole + r * (bytes / sizeof(float) / rows), y + r * (bytes / sizeof(float) / rows),
+        same &= !memcmp(whole + r * (bytes / sizeof(float) / rows), y.y + r * (bytes / sizeof(float) / rows),
                         cols * sizeof(float));
     expect(same, f, v, "the residual may be the output");
     free(whole);
 }
 
-static void check_variant(size_t n, const struct sm_variant *v)
+static void check_variant(size_t n, const struct sm_variant *v, const struct sm_shape *shape)
 {
     const struct sm_family *f = families[n].family;
     const struct sm_workload *w = sm_workload_named(f->name);
-    void *work = w->create(&shape, SM_REGIME_RANDOM, SEED);
+    void *work = w->create(shape, SM_REGIME_RANDOM, SEED);
     const void *args = work ? w->prepare(work, v) : NULL;
     if (!args) exit(2);
     union args aliased;
     struct view view;
     memcpy(&aliased, args, families[n].args_bytes);
     families[n].alias(&aliased, &view);
-    check(f, v, view.y, view.residual, view.bytes, args, &aliased);
+    check(f, v, shape, view, args, &aliased);
     w->destroy(work);
 }
 
@@ -115,6 +118,7 @@ int main(void)
     for (size_t n = 0; n < sizeof families / sizeof *families; n++)
         for (size_t j = 0; j < families[n].family->variant_count; j++)
             if (!(families[n].family->variants[j].needs & ~sm_cpu_features()))
-                check_variant(n, &families[n].family->variants[j]);
+                for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+                    check_variant(n, &families[n].family->variants[j], &shapes[i]);
     return failures != 0;
 }
