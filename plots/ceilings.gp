@@ -11,7 +11,7 @@ do for [p = 0:panels - 1] {
     mine(v) = only(column("panel") == p, v)
     plot data using (mine(column("value") / 2)):(column("bar")):(0):(column("value")):(column("bar") - 0.35):(column("bar") + 0.35) \
             with boxxyerror lc rgb colour(p), \
-        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(sprintf(column("value") < 1000 ? " %.3g" : " %.0f", column("value"))) with labels left font ",11"
+        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(sprintf(column("value") < 1000 ? "%.3g" : "%.0f", column("value"))) with labels left offset 0.6, 0 font ",11"
     unset label
 }
 unset multiplot

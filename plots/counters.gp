@@ -22,7 +22,7 @@ do for [p = 0:panels - 1] {
     mine(v) = only(column("panel") == p, v)
     plot data using (mine(column("value") / 2)):(column("bar")):(0):(column("value")):(column("bar") - 0.35):(column("bar") + 0.35) \
             with boxxyerror lc rgb colour(p), \
-        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(" ".abbreviate(column("value"))) with labels left font ",10", \
+        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(abbreviate(column("value"))) with labels left offset 0.6, 0 font ",10", \
         for [k = 1:linked] data using (only(column("panel") == p, column("value"))):(column("bar")):(row(0)) \
             with labels hypertext point pt 7 ps 1.6 lc rgb "#ff000000"
     unset label

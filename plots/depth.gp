@@ -5,10 +5,17 @@ load "key.gp"
 stats data using (column("p95_ms")) nooutput
 hi = STATS_max
 stats data using (column("depth")) nooutput
-set xrange [STATS_min - 1:STATS_max + 1]
-set yrange [0:hi * 1.08]
+from = STATS_min - 1; to = STATS_max + 1
+stats data using (column("median_ms")) nooutput
+set xrange [from:to]
+if (hi > 20 * STATS_median && STATS_min > 0) { # one long pause, and all else a line along the bottom
+    set logscale y 10
+    set yrange [STATS_min / 1.5:hi * 1.5]
+} else {
+    set yrange [0:hi * 1.08]
+}
 set style fill transparent solid 0.25 noborder
-set multiplot layout 1, panels margins 0.085, 0.97, 0.145, panel_top spacing 0.06, 0.15
+set multiplot layout 1, panels margins 0.1, 0.97, 0.145, panel_top spacing 0.06, 0.15
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     set xlabel "past tokens behind it"

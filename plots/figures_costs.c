@@ -199,8 +199,9 @@ int sm_figure_costs_mask(const struct sm_results *results, struct sm_drawing *d)
                      tax = sm_json_number(p, "tax");
         char share[32];
         if (!is_size(max_seq) || !is_size(valid) || valid > max_seq || !(tax > 0 && tax < 1e6)) continue;
-        /* shares are sixteenths and their doubles, but for the slots that a full cache keeps free */
-        const double parts = round(max_seq / valid), shown = parts < 2 ? 1 : parts;
+        /* shares are sixteenths and their doubles, and the current token; all but for the slots that a full cache keeps
+         * free */
+        const double parts = round(max_seq / fmax(valid - 1, 1)), shown = parts < 2 ? 1 : parts;
         snprintf(share, sizeof share, shown < 2 ? "all" : "1/%.0f", shown);
         const size_t y = place_on(&max_seqs, max_seq), x = place_on(&valids, shown);
         if (x == sizeof valids.at / sizeof *valids.at || y == sizeof max_seqs.at / sizeof *max_seqs.at) continue;

@@ -8,7 +8,7 @@
 #define MAX_ROOFS 12
 #define MAX_SERIES 16
 #define PANELS 2
-#define NEAR 1.15 /* nearer than that, two lines are as one */
+#define NEAR 1.35 /* nearer than that, two names would lie on each other */
 
 static const char *const groups[PANELS] = {"matmul", "attention"};
 

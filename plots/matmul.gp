@@ -13,24 +13,27 @@ stats data using (is("ceiling") ? column("rate") : hi) nooutput
 hi = STATS_max
 stats data using (column("rows")) nooutput
 set style textbox opaque noborder fillcolor rgb "white" margins 0.3, 0.1
-least = STATS_min
 set logscale xy 2
-set xrange [STATS_min / 1.12:STATS_max * 1.12]
-set yrange [lo / 1.3:hi * 1.5]
+from = STATS_min / 1.12; to = STATS_max * 1.12
+set xrange [from:to]
+middle = sqrt(from * to)
+set yrange [lo / 1.3:hi * 1.3 * (hi / lo) ** (panels > across(panels) ? 0.15 : 0.05)] # room for a name over the highest
 if (panels > 2) { set xtics 1, 4 }
 load "key.gp"
-set multiplot layout down(panels), across(panels) margins 0.09, 0.97, 0.145, panel_top spacing 0.05, 0.15
+set multiplot layout down(panels), across(panels) margins 0.1, 0.97, 0.145, panel_top spacing 0.05, 0.15
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     if (p < panels - across(panels)) { unset xlabel } else { set xlabel "rows" }
     if (p % across(panels)) { unset ylabel } else { set ylabel "multiply-adds per ".unit }
-    plot for [s = 0:limits - 1] data using (only(here(p, s) && !is("measured"), column("rows"))):(column("rate")) \
+    plot for [s = 0:limits - 1] data using (only(here(p, s) && is("slope"), column("rows"))):(column("rate")) \
             with lines dt 2 lw 1.5 lc rgb "#777777", \
-        for [k = 1:several] data using (only(column("panel") == p && is("ceiling"), column("rows"))):(column("rate")):(strcol("limit")) \
-            with labels boxed right offset 0, 0.6 font ",10" textcolor rgb "#555555", \
-        for [k = 1:several] data using (only(column("panel") == p && is("slope") && column("rows") > least, column("rows"))):(column("rate")):(strcol("limit")) \
+        data using (only(column("panel") == p && is("ceiling"), from)):(column("rate")):(to - from):(0) \
+            with vectors nohead dt 2 lw 1.5 lc rgb "#777777", \
+        for [k = 1:several] data using (only(column("panel") == p && is("ceiling"), to)):(column("rate")):(strcol("limit")) \
+            with labels boxed right offset -0.5, 0.6 font ",10" textcolor rgb "#555555", \
+        for [k = 1:several] data using (only(column("panel") == p && is("slope") && column("rows") > middle, column("rows"))):(column("rate")):(strcol("limit")) \
             with labels boxed right offset -1, 0.2 font ",10" textcolor rgb "#555555", \
-        for [k = 1:several] data using (only(column("panel") == p && is("slope") && column("rows") == least, column("rows"))):(column("rate")):(strcol("limit")) \
+        for [k = 1:several] data using (only(column("panel") == p && is("slope") && column("rows") <= middle, column("rows"))):(column("rate")):(strcol("limit")) \
             with labels boxed left offset 1, -0.3 font ",10" textcolor rgb "#555555", \
         for [s = 0:series - 1] data using (only(here(p, s) && is("measured"), column("rows"))):(column("rate")):(column("low")):(column("high")) \
             with yerrorlines lw 2 pt mark(s) ps 0.9 lc rgb colour(s), \

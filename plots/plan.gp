@@ -7,6 +7,7 @@ plans_lo = STATS_min_x; plans_hi = STATS_max_x
 lo = STATS_min_y / 1.25; hi = STATS_max_y * 1.4
 set xrange [plans_lo - 0.5:plans_hi + 0.9]
 set yrange [lo:hi]
+set xtics 1
 set logscale y 10
 set ytics ()
 do for [e = -4:8] { do for [m in "1 2 5"] { set ytics add (sprintf("%g", m * 10.0**e) m * 10.0**e) } }

@@ -5,7 +5,7 @@ stats data using (column("high")) nooutput
 hi = STATS_max
 stats data using (column("low")) nooutput
 lo = STATS_min
-wide = hi / lo > 15 # a reference beside vector code: only a logarithmic axis shows both
+reaches = hi / lo > 15 # a reference beside vector code: only a logarithmic axis shows both
 load "key.gp"
 set multiplot layout down(panels), across(panels) margins 0.095, 0.97, 0.145, panel_top spacing 0.07, 0.15
 do for [p = 0:panels - 1] {
@@ -15,7 +15,7 @@ do for [p = 0:panels - 1] {
     set xrange [*:*]; set yrange [*:*]; unset logscale
     stats data using (only(column("panel") == p, column("columns"))) nooutput
     set logscale x 2
-    if (wide) { load "rate_tics.gp" } else { set yrange [0:hi * 1.06] }
+    if (reaches) { load "rate_tics.gp" } else { set yrange [0:hi * 1.06] }
     set xrange [STATS_min / 1.12:STATS_max * 1.12]
     few = STATS_max / STATS_min > 100 || panels > 2
     if (few) { set xtics 1, 4 } else { set xtics autofreq }

@@ -14,7 +14,7 @@ if (format eq "png") {
     set terminal pngcairo size 900,560 noenhanced font "DejaVu Sans,10" background rgb "white"
     set output output
 } else { if (format eq "svg" || linked) {
-    set terminal svg size 900,560 dynamic noenhanced font "DejaVu Sans,13" background rgb "white"
+    set terminal svg size 900,560 dynamic noenhanced font "DejaVu Sans,10" fontscale 1.33 background rgb "white"
     set output output
 } else { if (format eq "sixel") {
     set terminal sixelgd size 900,560 truecolor noenhanced font "DejaVu Sans,10" background rgb "white"
