@@ -1,23 +1,5 @@
-#include "matmul_workload.h"
-
 #include "matmul_f32/matmul_f32.h"
 
-static void bind(void *args, const struct sm_matmul_operands *o)
-{
-    struct sm_matmul_f32 *a = args;
-    *a = (struct sm_matmul_f32){.y = o->y,
-                                .y_stride = o->y_stride,
-                                .x = o->x,
-                                .x_stride = o->x_stride,
-                                .w = o->w,
-                                .bias = o->bias,
-                                .residual = o->residual,
-                                .rows = o->rows,
-                                .out = o->out,
-                                .in = o->in};
-}
-
-static const struct sm_matmul_kind kind = {
-    .activations = SM_MATMUL_F32, .multiple = 1, .weight_bytes = 4, .bind = bind};
-
-SM_MATMUL_WORKLOAD(matmul_f32, kind);
+#define FLOAT_FAMILY matmul_f32
+#define FLOAT_WEIGHT_BYTES 4
+#include "matmul_float_workload_body.h"
