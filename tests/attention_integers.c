@@ -34,6 +34,22 @@ static float query_of(size_t kind, size_t d)
     return kind == 0 ? 1 : kind == 1 ? -1 : kind == 2 ? (d % 2 ? -1.0f : 1.0f) : odd[d % 4];
 }
 
+/* One row of one head over `columns` of the `room` that the arrays have; where it reads and writes rows is left out. */
+static struct sm_attention one_head(size_t columns, size_t room, size_t head_dim, const void *keys, const void *values,
+                                    const float *scales)
+{
+    return (struct sm_attention){.out_stride = head_dim,
+                                 .q_stride = head_dim,
+                                 .k_now = {keys, scales, room * head_dim, room},
+                                 .v_now = {values, scales, room * head_dim, room},
+                                 .mask_stride = room,
+                                 .rows = 1,
+                                 .heads = 1,
+                                 .kv_heads = 1,
+                                 .head_dim = head_dim,
+                                 .now = columns};
+}
+
 static void check(const char *name, size_t head_dim)
 {
     const struct sm_family *f = sm_family_named(name);
@@ -48,24 +64,11 @@ static void check(const char *name, size_t head_dim)
             values8[c * head_dim + d] = (int8_t)(40 * (int)c);
             values16[c * head_dim + d] = (int16_t)(10000 * (int)c);
         }
-    struct sm_attention a = {.out = out,
-                             .out_stride = head_dim,
-                             .q = q,
-                             .q_stride = head_dim,
-                             .k_now = {keys8, scale, COLUMNS * head_dim, COLUMNS},
-                             .v_now = {values8, scale, COLUMNS * head_dim, COLUMNS},
-                             .mask = mask,
-                             .mask_stride = COLUMNS,
-                             .rows = 1,
-                             .heads = 1,
-                             .kv_heads = 1,
-                             .head_dim = head_dim,
-                             .now = COLUMNS,
-                             .scale = 1 / (float)head_dim};
-    if (is_i16) {
-        a.k_now.data = keys16;
-        a.v_now.data = values16;
-    }
+    const void *keys = is_i16 ? (const void *)keys16 : keys8, *values = is_i16 ? (const void *)values16 : values8;
+    struct sm_attention a = one_head(COLUMNS, COLUMNS, head_dim, keys, values, scale);
+    a.q = q;
+    a.mask = mask;
+    a.scale = 1 / (float)head_dim;
     for (size_t kind = 0; kind < 4; kind++) {
         for (size_t d = 0; d < head_dim; d++) q[d] = query_of(kind, d);
         a.out = right;
@@ -101,20 +104,11 @@ static void check_values(const struct sm_variant *variant, size_t columns, size_
     float scales[MANY], q[SM_ATTENTION_MAX_HEAD_DIM] = {0}, out[SM_ATTENTION_MAX_HEAD_DIM];
     for (size_t j = 0; j < columns; j++) scales[j] = scale;
     memset(values, value, columns * head_dim);
-    const struct sm_attention a = {.out = out,
-                                   .out_stride = head_dim,
-                                   .q = q,
-                                   .q_stride = head_dim,
-                                   .k_now = {keys, scales, MANY * head_dim, MANY},
-                                   .v_now = {values, scales, MANY * head_dim, MANY},
-                                   .mask = mask,
-                                   .mask_stride = MANY,
-                                   .rows = 1,
-                                   .heads = 1,
-                                   .kv_heads = 1,
-                                   .head_dim = head_dim,
-                                   .now = columns,
-                                   .scale = 1};
+    struct sm_attention a = one_head(columns, MANY, head_dim, keys, values, scales);
+    a.out = out;
+    a.q = q;
+    a.mask = mask;
+    a.scale = 1;
     memset(out, 0xff, sizeof out);
     variant->fn(&a, sm_part_whole(1, 1));
     const float right = (float)value * scale;
