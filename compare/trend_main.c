@@ -48,6 +48,11 @@ static int trend(const struct wish *w)
     if (anchor && sm_trend_read(&t, h, anchor, w->glob, log1p(w->least / 100), why, sizeof why)) code = tell(why);
     if (!anchor && !sm_history_has_figures(h)) code = tell(why);
     if (!code) code = show(w, h, &t);
+    if (!code && anchor && !t.count && !w->json)
+        fprintf(stderr,
+                "slotmark trend: no comparison against %s has come to an interval yet: record again with a longer "
+                "--budget, or while the machine is idle\n",
+                anchor);
     sm_trend_free(&t);
     sm_history_close(h);
     return code;
