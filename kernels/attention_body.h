@@ -1,6 +1,7 @@
 /* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
- * included before this text; SM_ATTENTION_VNNI: keys in integers), one layout of keys (SM_ATTENTION_KEYS16: keys16,
- * else plain) and one promise (SM_ATTENTION_SKIP: 0 computes every column, 1 proves what it may skip).
+ * included before this text; SM_ATTENTION_VNNI: in integers, SM_ATTENTION_AMX: by tiles too), one layout of keys
+ * (SM_ATTENTION_KEYS16: keys16, else plain) and one promise (SM_ATTENTION_SKIP: 0 computes every column, 1 proves what
+ * it may skip).
  *
  * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
  * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
@@ -28,6 +29,9 @@
 #include "attention_vnni_values_body.h"
 #endif
 #endif
+#ifdef SM_ATTENTION_AMX
+#include "attention_amx_body.h"
+#endif
 #ifdef VALUES_IN_INTEGERS
 #define SUM_FLOATS VALUES_AT_ONCE
 #else
@@ -39,6 +43,7 @@
 #define ROW_BLOCKS 32      /* that one plan covers: the bits of seen */
 #define BLOCKS_MOST 4096   /* column blocks that a plan knows; those beyond count as seen */
 #define RAW_QUERIES 4      /* up to here keys are read as they lie: one dot tile uses each once */
+#define FLOATS_QUERIES 24  /* from here on keys of half floats are made floats once, not by each tile of queries */
 #define PLANE_FLOATS                                                                                                   \
     (QUERY_FLOATS +                                                                                                    \
      56 * QUERIES_MOST / 2)  /* four bytes for an element of int16, two of int8, whose rows are rounded up to 64 */
@@ -74,6 +79,10 @@ struct rows {
     float limit[QUERIES_MOST]; /* a logit below this weighs nothing */
     float weight[QUERIES_MOST][VEC_WIDTH];
     uint8_t live[QUERIES_MOST];
+#ifdef SM_ATTENTION_AMX
+    alignas(64) int32_t sums[AMX_SUMS];
+    int8_t *few; /* attention_amx_body.h: planes of few queries */
+#endif
 #ifdef SM_ATTENTION_VNNI
     int8_t *planes; /* attention_vnni_body.h: the queries in 16 bits */
     int32_t plane_begin[QUERIES_MOST][2];
@@ -154,6 +163,14 @@ static void plan_rows(struct plan *plan, const struct sm_attention *a)
     }
 }
 
+#ifdef SM_ATTENTION_VNNI
+#include "attention_integers_body.h"
+#elif defined SM_ATTENTION_KEYS16
+#include "attention_keys16_body.h"
+#else
+#include "attention_plain_body.h"
+#endif
+
 /* Queries times the softmax scale and that of all keys, if they have one, padded with zeros; empty sums. Their dots
  * with keys are logits in units of ln 2, or what tanh is taken of. */
 static void begin_rows(struct rows *s)
@@ -182,6 +199,9 @@ static void begin_rows(struct rows *s)
             vnni_planes(s->planes + m * vnni_plane_bytes(a->head_dim), s->plane_begin[m], to, a->head_dim);
 #endif
     }
+#ifdef SM_ATTENTION_AMX
+    begin_tiles(s);
+#endif
 }
 
 /* What of a block is no column, at both ends. */
@@ -213,51 +233,6 @@ static void begin_block(struct rows *s, const struct block *block)
         fill_rest(s->v_scale, block, 0);
     }
 }
-
-#ifdef SM_ATTENTION_VNNI
-
-/* z[query][j] = dot of the scaled query with the elements of key j. */
-static void block_dots(struct rows *s, const struct block *block)
-{
-    uint8_t *const keys = (uint8_t *)s->k;
-    vnni_keys(keys, block->k, block->count, s->a->head_dim * sizeof(attention_element));
-    vnni_dots(s->z, s->planes, (const int32_t(*)[2])s->plane_begin, s->plane_step, s->queries, keys, s->a->head_dim);
-}
-
-#elif defined SM_ATTENTION_KEYS16
-
-#include "attention_keys16_body.h"
-
-#else
-
-/* Whether transposing the keys of a block costs less than the reductions of dot tiles do: about 7 operations for
- * VEC_WIDTH elements, or 3 as half floats, against 3 for a logit. */
-static int worth_transposing(size_t queries, size_t head_dim)
-{
-    return queries >= 8 && (TRANSPOSED == RAW ? 15 : 6) * queries >= head_dim;
-}
-
-/* z[query][j] = dot of the scaled query with the elements of key j. */
-static void block_dots(struct rows *s, const struct block *block)
-{
-    const size_t head_dim = s->a->head_dim;
-    const size_t padded = (block->count + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
-    if (worth_transposing(s->queries, head_dim)) {
-        transpose_keys(s->k, block->k, block->count, head_dim);
-        outer(TRANSPOSED, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, padded, s->z, BLOCK, 1, 0);
-        return;
-    }
-    if (s->queries <= RAW_QUERIES) {
-        dots(RAW, s->q, s->stride, s->queries, block->k, head_dim, block->count, head_dim, s->z);
-    } else {
-        floats_of_slots(s->k, s->stride, block->k, block->count, head_dim);
-        dots(FLOATS, s->q, s->stride, s->queries, s->k, s->stride, block->count, s->stride, s->z);
-    }
-    for (size_t m = 0; m < s->queries; m++)
-        for (size_t j = block->count; j < padded; j++) s->z[m * BLOCK + j] = 0;
-}
-
-#endif
 
 /* The masked logits of one query, in units of ln 2. */
 INLINE void logits(const struct rows *s, size_t m, const size_t vecs, const int capped, vec z[BLOCK / VEC_WIDTH])
@@ -338,21 +313,7 @@ static int is_weightless(const struct rows *s, size_t vecs)
     return 1;
 }
 
-#ifdef VALUES_IN_INTEGERS
-
-static void add_values(struct rows *s, const struct block *block)
-{
-    uint8_t *const values = (uint8_t *)s->v;
-    if (s->queries <= VALUES_RAW_QUERIES && block->count - block->first == BLOCK) {
-        vnni_add_raw_values(s->sum, s->stride, (const uint8_t *)s->z, s->weight_step, s->queries, block->v,
-                            s->a->head_dim);
-        return;
-    }
-    vnni_values(values, block->v, block->first, block->count, s->a->head_dim);
-    vnni_add_values(s->sum, s->stride, (const uint8_t *)s->z, s->weight_step, s->queries, values, block->count);
-}
-
-#else
+#ifndef VALUES_IN_INTEGERS
 
 static void add_values(struct rows *s, const struct block *block)
 {
@@ -483,6 +444,10 @@ static void attend(const struct sm_attention *a, struct sm_part part)
 #ifdef SM_ATTENTION_VNNI
     s.planes = (int8_t *)(s.v + BLOCK * s.stride);
 #endif
+#ifdef SM_ATTENTION_AMX
+    s.few = s.planes + AMX_QUERIES * vnni_plane_bytes(a->head_dim);
+    amx_begin();
+#endif
     /* equal row blocks, so that the last is not a few rows that pay for all keys */
     const size_t rows = part.row_end - part.row_begin, rows_most = queries_most / heads_most;
     const size_t row_blocks = (rows + rows_most - 1) / rows_most;
@@ -492,4 +457,7 @@ static void attend(const struct sm_attention *a, struct sm_part part)
         plan.row_end = smaller(part.row_end, r + ROW_BLOCKS * plan.block_rows);
         attend_plan(&s, &plan, part, heads_most);
     }
+#ifdef SM_ATTENTION_AMX
+    _tile_release();
+#endif
 }

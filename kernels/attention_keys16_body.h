@@ -26,11 +26,25 @@ INLINE void key_rows(const size_t rows, const float *q, size_t q_stride, const a
     for (; key < keys; key += VEC_WIDTH) key_tile(rows, 1, q, q_stride, k, key, head_dim, z, ahead);
 }
 
+/* to[d][key]: floats of the half floats of `keys` keys, whole vectors of them. */
+static void floats_of_keys(float *to, const attention_element *k, size_t keys, size_t head_dim)
+{
+    for (size_t key = 0; key < keys; key += VEC_WIDTH) {
+        const attention_element *from = k + key / KEY_BLOCK * KEY_BLOCK * head_dim + key % KEY_BLOCK;
+        for (size_t d = 0; d < head_dim; d++) vec_store(to + d * BLOCK + key, load(RAW, from, d * KEY_BLOCK));
+    }
+}
+
 /* z[query][j] = dot of the scaled query with the elements of key j. */
 static void block_dots(struct rows *s, const struct block *block)
 {
     const size_t tiles = (s->queries + TILE_ROWS - 1) / TILE_ROWS, head_dim = s->a->head_dim;
     const size_t keys = (block->count + VEC_WIDTH - 1) / VEC_WIDTH * VEC_WIDTH;
+    if (SM_ATTENTION_KV == 16 && s->queries >= FLOATS_QUERIES) {
+        floats_of_keys(s->k, block->k, keys, head_dim);
+        outer(FLOATS, s->q, s->stride, s->queries, s->k, BLOCK, head_dim, keys, s->z, BLOCK, 1, (uintptr_t)block->v);
+        return;
+    }
     for (size_t t = 0; t < tiles; t++) {
         const size_t begin = s->queries * t / tiles, n = s->queries * (t + 1) / tiles - begin;
         const float *const q = s->q + begin * s->stride;
