@@ -22,6 +22,12 @@
 #define VNNI_BLOCK 64  /* keys worked on at once */
 #define VNNI_QUERIES 2 /* at once: 16 sums, 4 keys and 2 broadcasts; of 3 queries, gcc 12 keeps sums in memory */
 
+#if SM_ATTENTION_KV == 15 || defined SM_ATTENTION_AMX
+#define VNNI_FLIP 0 /* keys as they are */
+#else
+#define VNNI_FLIP -128
+#endif
+
 #if SM_ATTENTION_KV == 15
 
 /* Of the planes of one query: those of whole registers of keys. */
@@ -88,8 +94,13 @@ static inline float vnni_planes(int8_t *planes, int32_t begin[2], const float *q
         high_sum = _mm512_add_epi32(high_sum, high);
         low_sum = _mm512_add_epi32(low_sum, low);
         const __m128i h = _mm512_cvtepi32_epi8(high), l = _mm512_cvtepi32_epi8(low);
+#ifdef SM_ATTENTION_AMX /* one plane after the other */
+        _mm_storeu_si128((__m128i *)(planes + d), h);
+        _mm_storeu_si128((__m128i *)(planes + vnni_plane_bytes(head_dim) / 2 + d), l);
+#else
         _mm_storeu_si128((__m128i *)(planes + 2 * d), _mm_unpacklo_epi32(h, l));
         _mm_storeu_si128((__m128i *)(planes + 2 * d + 16), _mm_unpackhi_epi32(h, l));
+#endif
     }
     /* unsigned, so that a query that is no number gives a wrong answer and not an undefined one */
     begin[0] = (int32_t)(0u - 128u * (uint32_t)_mm512_reduce_add_epi32(high_sum));
@@ -113,7 +124,7 @@ static inline __m512 vnni_total(__m512i high, __m512i low)
  * are there; the rest repeat the last. */
 static inline void vnni_keys(uint8_t *to, const void *keys, size_t count, size_t key_bytes)
 {
-    const __m512 flip = _mm512_castsi512_ps(_mm512_set1_epi8(SM_ATTENTION_KV == 15 ? 0 : -128));
+    const __m512 flip = _mm512_castsi512_ps(_mm512_set1_epi8(VNNI_FLIP));
     for (size_t j = 0; j < count; j += 16)
         for (size_t at = 0; at < key_bytes; at += 64) {
             const size_t left = key_bytes - at;

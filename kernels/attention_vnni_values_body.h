@@ -16,7 +16,7 @@
 
 #define VALUES_IN_INTEGERS
 #define VALUES_AT_ONCE 64       /* elements of a head */
-#define VALUES_WEIGHT_BYTES 256 /* from the weights of a query to the next: the high bytes, the low, and unused */
+#define VALUES_WEIGHT_BYTES 256 /* from the weights of a query to the next: a half for high bytes, one for low */
 #define VALUES_QUADS (VNNI_BLOCK / 4)
 #define VALUES_RAW_QUERIES 4 /* up to here interleaving for each tile costs less than by way of memory */
 
@@ -46,7 +46,8 @@ static inline __attribute__((always_inline)) float vnni_weights(float *weights, 
     const __m512i a = _mm512_packus_epi32(n[0], n[1]), b = _mm512_packus_epi32(n[2], n[3]);
     const __m512i low = _mm512_set1_epi16(255);
     _mm512_storeu_si512(to, _mm512_packus_epi16(_mm512_srli_epi16(a, 8), _mm512_srli_epi16(b, 8)));
-    _mm512_storeu_si512(to + 64, _mm512_packus_epi16(_mm512_and_si512(a, low), _mm512_and_si512(b, low)));
+    _mm512_storeu_si512(to + VALUES_WEIGHT_BYTES / 2,
+                        _mm512_packus_epi16(_mm512_and_si512(a, low), _mm512_and_si512(b, low)));
     return step;
 }
 
@@ -68,13 +69,27 @@ static inline __mmask64 vnni_there(size_t head_dim, size_t d)
     return head_dim - d >= 64 ? ~(__mmask64)0 : ((__mmask64)1 << (head_dim - d)) - 1;
 }
 
+/* Where the interleaved bytes of slots 4 t .. 4 t + 3 lie. */
+static inline size_t vnni_quad_at(size_t t)
+{
+#ifdef SM_ATTENTION_AMX /* in the order of the weights */
+    return 256 * (4 * (t % 4) + t / 4);
+#else
+    return 256 * t;
+#endif
+}
+
 /* to[d / 64][slot / 4]: the interleaved bytes of four slots, for whole sixteens of slots that hold first..count, whose
  * values these are; what else is there repeats one of them. Zeros beyond head_dim. */
 static inline void vnni_values(uint8_t *to, const int8_t *values, size_t first, size_t count, size_t head_dim)
 {
+#ifdef SM_ATTENTION_AMX
+    const size_t quads = VALUES_QUADS;
+#else
     const size_t quads = (count + 15) / 16 * 4;
-    for (size_t d = 0; d < head_dim; d += 64, to += 256 * (VALUES_QUADS - quads))
-        for (size_t t = 0; t < quads; t++, to += 256) {
+#endif
+    for (size_t d = 0; d < head_dim; d += 64, to += 256 * VALUES_QUADS)
+        for (size_t t = 0; t < quads; t++) {
             const int8_t *slot[4];
             __m512i x[4];
             VNNI_EACH_VEC(i)
@@ -83,7 +98,7 @@ static inline void vnni_values(uint8_t *to, const int8_t *values, size_t first, 
                 slot[i] = values + (at > first ? at - first : 0) * head_dim + d;
             }
             vnni_interleave(x, slot, vnni_there(head_dim, d));
-            VNNI_EACH_VEC(v) _mm512_storeu_si512(to + 64 * v, x[v]);
+            VNNI_EACH_VEC(v) _mm512_storeu_si512(to + vnni_quad_at(t) + 64 * v, x[v]);
         }
 }
 
@@ -110,7 +125,7 @@ static inline __attribute__((always_inline)) void vnni_value_tile(const size_t q
             VNNI_EACH_QUERY(i)
             {
                 const uint8_t *const four = weights + i * VALUES_WEIGHT_BYTES + 16 * t;
-                const __m512i h = vnni_four(four), l = vnni_four(four + 64);
+                const __m512i h = vnni_four(four), l = vnni_four(four + VALUES_WEIGHT_BYTES / 2);
                 VNNI_EACH_VEC(v)
                 {
                     high[i][v] = _mm512_dpbusd_epi32(high[i][v], h, value[v]);

@@ -28,10 +28,10 @@ static bool schemes_of(const struct sm_limited_call *c, const char **binds, cons
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         if (strcmp(table[i].isa, c->isa)) continue;
         const char *eight = strstr(c->family, "_w4") ? table[i].four : table[i].eight;
-        const bool keys = !strcmp(type, "_i8") || !strcmp(type, "_i16"); /* VNNI multiplies them with 16 bits */
-        *binds = !strcmp(type, "_a8")                                               ? eight
-                 : !strcmp(type, "_a16") || (keys && !strcmp(c->isa, "avx512vnni")) ? table[i].sixteen
-                                                                                    : table[i].real;
+        /* attention in integers takes queries and weights in 16 bits */
+        const bool keys = (!strcmp(type, "_i8") || !strcmp(type, "_i16")) &&
+                          (!strcmp(c->isa, "avx512vnni") || !strcmp(c->isa, "amx"));
+        *binds = !strcmp(type, "_a8") ? eight : !strcmp(type, "_a16") || keys ? table[i].sixteen : table[i].real;
         *fastest = !strcmp(type, "_i8") ? table[i].eight : !strcmp(type, "_i16") ? table[i].sixteen : *binds;
         return *binds && *fastest;
     }

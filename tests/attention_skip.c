@@ -48,7 +48,7 @@ static void each_pair(void (*check)(const struct sm_family *, const struct sm_va
 {
     for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
         const struct sm_family *f = sm_family_named(families[i]);
-        static const char *const isas[] = {"avx2", "avx512", "avx512vnni", "avx2_keys16", "avx512_keys16"};
+        static const char *const isas[] = {"avx2", "avx512", "avx512vnni", "amx", "avx2_keys16", "avx512_keys16"};
         for (size_t n = 0; n < sizeof isas / sizeof *isas; n++) {
             const struct sm_variant *literal, *skip;
             if (find_pair(f, isas[n], &literal, &skip)) check(f, literal, skip);

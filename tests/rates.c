@@ -106,18 +106,23 @@ static void attention_pays_for_its_scores(void **state)
 }
 
 /* Queries in 16 bits, not floats. */
+static void held_to(const char *variant, const char *scheme)
+{
+    const double most = sm_ceiling_named(sm_ceilings(1), scheme)->value;
+    struct sm_bench_case c = case_of("attention_i8", variant);
+    struct sm_share share;
+    struct sm_record *r = judged(&c, 2 / most, &share);
+    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")), scheme);
+    assert_near(share.value, 0.5);
+    sm_record_destroy(r);
+}
+
 static void integer_attention_is_held_to_integers(void **state)
 {
     (void)state;
     if (!(sm_cpu_features() & SM_CPU_AVX512VNNI)) skip();
-    const double most = sm_ceiling_named(sm_ceilings(1), "dpwssd_i16_avx512vnni")->value;
-    struct sm_bench_case c = case_of("attention_i8", "literal_avx512vnni");
-    struct sm_share share;
-    struct sm_record *r = judged(&c, 2 / most, &share);
-    assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")),
-                        "dpwssd_i16_avx512vnni");
-    assert_near(share.value, 0.5);
-    sm_record_destroy(r);
+    held_to("literal_avx512vnni", "dpwssd_i16_avx512vnni");
+    if (sm_cpu_features() & SM_CPU_AMX) held_to("literal_amx", "dpbsud_i16_amx");
 }
 
 static struct sm_ceilings two(double bandwidth, double seconds)
