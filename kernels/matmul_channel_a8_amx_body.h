@@ -1,0 +1,277 @@
+/* matmul_channel_a8_amx_body.h - weights per output channel times int8 rows, by products of tiles.
+ *
+ * Included by one variant, after matmul_channel_a8_avx512vnni_body.h, whose loops take few rows. A block is two tiles
+ * of rows by two of channels: four sums, which is what it takes to hide how long a product waits for the one before it,
+ * and four loads for four products. Signed activations stand on the left, 64 inputs of each row; unsigned weights on
+ * the right, where the layout is that of a tile already: a row is four inputs of sixteen channels. A single row tile
+ * splits its inputs in two instead, which makes four sums as well.
+ *
+ * Loads are what binds: a line from the second-level cache costs two cycles, and four products take 64. So a band of
+ * rows goes over the weights together. Its activations are copied once into tiles that lie in one piece; of a pair of
+ * channel tiles, CHUNK inputs at a time stay in the first-level cache for all blocks of the band, and sums wait in
+ * memory between chunks. Activations pass it by. Weights of four bits are expanded there. All row tiles of a band are
+ * of one height: the last one may begin in the one before it, and then stores only its own rows. Zeros follow the last
+ * inputs.
+ *
+ * Between products `meanwhile` does the last steps of the block before, and fetches the weights of the next channels.
+ */
+#include <stdalign.h>
+
+#include "amx.h"
+
+#define DEPTH 64                       /* inputs of a product */
+#define CHUNK (BITS == 4 ? 512 : 1024) /* measured: expanding takes room too */
+#define BAND 256                       /* rows, at most */
+#define BAND_BYTES (256 * 1024)        /* of activations */
+#define MOST_IN_FOR_TILES (BAND_BYTES / SM_AMX_ROWS)
+#define LATE_AHEAD 8 /* rows, whose results are fetched before they are written */
+#define PAIR (2 * LANES)
+#define TILE_WORDS (SM_AMX_ROWS * LANES)
+#define TILE_BYTES (SM_AMX_ROWS * SM_AMX_BYTES)
+
+/* Tile 2r + c of a block: row tile, or half of the inputs, r; channel tile c. */
+typedef int32_t block_sums[4][TILE_WORDS];
+
+struct band {
+    const ARGS *a;
+    size_t row, rows, tiles, height, steps; /* steps: of DEPTH inputs */
+    /* The block whose last steps are due: its first row tile and channel, and of its rows, which are counted through
+     * both tiles, those from late_row on, a few after every four products. */
+    size_t late_tile, late_o, late_row, late_rows, late_step;
+    const block_sums *late;
+    /* What is to be fetched, so many bytes after every four products. */
+    const uint8_t *ahead, *ahead_end;
+    size_t ahead_step;
+    alignas(64) block_sums sums[2][BAND / SM_AMX_ROWS / 2]; /* of a pair of channel tiles and the one before, in turn */
+    alignas(64) uint8_t w[2][CHUNK * LANES];                /* a chunk of two channel tiles as bytes */
+    alignas(64) int8_t x[BAND_BYTES];                       /* [row tile][step][row][DEPTH] */
+};
+
+/* The first row of a row tile, in the band. */
+static inline size_t tile_row(const struct band *b, size_t t)
+{
+    const size_t most = b->rows - b->height, row = t * b->height;
+    return row < most ? row : most;
+}
+
+/* The last steps for row k of the late block. */
+static inline __attribute__((always_inline)) void store_late(const struct band *b, size_t k)
+{
+    const size_t second = k >= b->height, t = b->late_tile + second, row = tile_row(b, t);
+    const size_t in_tile = k - second * b->height;
+    const int single = b->late_tile + 1 >= b->tiles;
+    if (row + in_tile < t * b->height) return;
+    for (size_t c = 0; c < 2; c++) {
+        const int32_t *from = (*b->late)[2 * second + c] + in_tile * LANES;
+        __m512i dot = _mm512_load_si512(from);
+        if (single) dot = _mm512_add_epi32(dot, _mm512_load_si512(from + 2 * TILE_WORDS));
+        store_rows(b->a, b->row + row + in_tile, b->late_o + c * LANES, &dot, 1);
+    }
+}
+
+/* Brings the results of row k near, each of which lies in another page, before they are written. */
+static inline void fetch_late(const struct band *b, size_t k)
+{
+    const size_t second = k >= b->height, row = tile_row(b, b->late_tile + second) + k - second * b->height;
+    const float *y = b->a->y + (b->row + row) * b->a->y_stride + b->late_o;
+    SM_PREFETCH_L2(y);
+    SM_PREFETCH_L2(y + LANES);
+}
+
+static inline void store_some(struct band *b, size_t rows)
+{
+    for (; rows && b->late_row < b->late_rows; rows--) {
+        fetch_late(b, b->late_row + LATE_AHEAD);
+        store_late(b, b->late_row++);
+    }
+}
+
+static inline void meanwhile(struct band *b)
+{
+    const uint8_t *end = b->ahead + b->ahead_step;
+    store_some(b, b->late_step);
+    if (end > b->ahead_end) end = b->ahead_end;
+    for (; b->ahead < end; b->ahead += 64) SM_PREFETCH_L2(b->ahead);
+}
+
+/* `count` inputs of two channel tiles, from their quants on, as bytes with zeros up to a whole DEPTH. */
+static inline void expand(struct band *b, const uint8_t *quants, size_t tile_bytes, size_t count)
+{
+    for (size_t t = 0; t < 2; t++) {
+        const uint8_t *from = quants + t * tile_bytes;
+        uint8_t *to = b->w[t];
+        size_t i = 0;
+        for (; i < count; i += STEP, from += STEP_BYTES) {
+            __m512i w[2];
+            load_step(w, from);
+            _mm512_store_si512(to + i * LANES, w[0]);
+            _mm512_store_si512(to + i * LANES + 64, w[1]);
+        }
+        for (; i % DEPTH; i += 4) _mm512_store_si512(to + i * LANES, _mm512_setzero_si512());
+    }
+    sm_amx_written(b);
+}
+
+/* Loads the n-th DEPTH inputs of two channel tiles. */
+#define LOAD_WEIGHTS(w, n)                                                                                             \
+    do {                                                                                                               \
+        _tile_loadd(6, (w)[0] + (n)*TILE_BYTES, SM_AMX_BYTES);                                                         \
+        _tile_loadd(7, (w)[1] + (n)*TILE_BYTES, SM_AMX_BYTES);                                                         \
+    } while (0)
+
+/* Adds `steps` times DEPTH inputs of two row tiles, the first at x. */
+static inline void add_pair(struct band *b, const int8_t *x, const uint8_t *const *w, size_t steps)
+{
+    const int8_t *second = x + b->steps * TILE_BYTES;
+    for (size_t n = 0; n < steps; n++) {
+        LOAD_WEIGHTS(w, n);
+        _tile_stream_loadd(4, x + n * TILE_BYTES, SM_AMX_BYTES);
+        _tile_stream_loadd(5, second + n * TILE_BYTES, SM_AMX_BYTES);
+        _tile_dpbsud(0, 4, 6);
+        _tile_dpbsud(1, 4, 7);
+        _tile_dpbsud(2, 5, 6);
+        _tile_dpbsud(3, 5, 7);
+        meanwhile(b);
+    }
+}
+
+/* The same of a single row tile: every other DEPTH goes to sums of its own. */
+static inline void add_single(struct band *b, const int8_t *x, const uint8_t *const *w, size_t steps)
+{
+    for (size_t n = 0; n < steps; n += 2) {
+        LOAD_WEIGHTS(w, n);
+        _tile_stream_loadd(4, x + n * TILE_BYTES, SM_AMX_BYTES);
+        _tile_dpbsud(0, 4, 6);
+        _tile_dpbsud(1, 4, 7);
+        meanwhile(b);
+        if (n + 1 == steps) break;
+        LOAD_WEIGHTS(w, n + 1);
+        _tile_stream_loadd(5, x + (n + 1) * TILE_BYTES, SM_AMX_BYTES);
+        _tile_dpbsud(2, 5, 6);
+        _tile_dpbsud(3, 5, 7);
+        meanwhile(b);
+    }
+}
+
+static inline void begin_sums(const block_sums *sums, size_t first)
+{
+    if (first) {
+        _tile_loadd(0, (*sums)[0], SM_AMX_BYTES);
+        _tile_loadd(1, (*sums)[1], SM_AMX_BYTES);
+        _tile_loadd(2, (*sums)[2], SM_AMX_BYTES);
+        _tile_loadd(3, (*sums)[3], SM_AMX_BYTES);
+    } else {
+        _tile_zero(0);
+        _tile_zero(1);
+        _tile_zero(2);
+        _tile_zero(3);
+    }
+}
+
+static inline void end_sums(block_sums *sums)
+{
+    _tile_stored(0, (*sums)[0], SM_AMX_BYTES);
+    _tile_stored(1, (*sums)[1], SM_AMX_BYTES);
+    _tile_stored(2, (*sums)[2], SM_AMX_BYTES);
+    _tile_stored(3, (*sums)[3], SM_AMX_BYTES);
+}
+
+/* Inputs from `first` on, `count` of them, of the channels from o on and of row tiles t and, if it is there, t + 1. */
+static inline void add_block(struct band *b, size_t t, size_t o, size_t first, size_t count, const uint8_t *const *w,
+                             block_sums *sums)
+{
+    const size_t steps = (count + DEPTH - 1) / DEPTH;
+    const int8_t *x = b->x + (t * b->steps + first / DEPTH) * TILE_BYTES;
+    const int single = t + 1 >= b->tiles;
+    begin_sums((const block_sums *)sums, first);
+    if (single)
+        add_single(b, x, w, steps);
+    else
+        add_pair(b, x, w, steps);
+    end_sums(sums);
+    if (first + count < b->a->in) return;
+    store_some(b, b->late_rows); /* what is still left of the block before */
+    b->late = (const block_sums *)sums;
+    b->late_tile = t;
+    b->late_o = o;
+    b->late_row = 0;
+    b->late_rows = (single ? 1 : 2) * b->height;
+}
+
+/* All rows of the band against the two channel tiles from o on. */
+static inline void band_pair(struct band *b, size_t o, block_sums *sums)
+{
+    const size_t in = b->a->in, tile_bytes = sm_channel_tile_bytes(in, BITS);
+    const uint8_t *quants = tile_of(b->a, o) + SM_CHANNEL_HEAD;
+    for (size_t i = 0; i < in; i += CHUNK, quants += CHUNK * LANES * BITS / 8) {
+        const size_t count = in - i < CHUNK ? in - i : CHUNK;
+        const uint8_t *w[2] = {quants, quants + tile_bytes};
+        if (BITS == 4 || count % DEPTH) {
+            expand(b, quants, tile_bytes, count);
+            w[0] = b->w[0];
+            w[1] = b->w[1];
+        }
+        for (size_t t = 0; t < b->tiles; t += 2) add_block(b, t, o, i, count, w, &sums[t / 2]);
+    }
+}
+
+static void band_channels(struct band *b, struct sm_part part)
+{
+    const size_t pair_bytes = 2 * sm_channel_tile_bytes(b->a->in, BITS);
+    size_t n = 0;
+    b->late_row = b->late_rows = 0;
+    b->late_step = (2 * b->height + b->steps - 1) / b->steps;
+    b->ahead_step = (pair_bytes / ((b->tiles + 1) / 2 * b->steps) / 64 + 1) * 64;
+    for (size_t o = part.col_begin; o < part.col_end; o += PAIR) {
+        b->ahead = tile_of(b->a, o + PAIR);
+        b->ahead_end = b->ahead + (o + PAIR < part.col_end ? pair_bytes : 0);
+        band_pair(b, o, b->sums[n++ % 2]);
+    }
+    store_some(b, b->late_rows);
+}
+
+/* Copies the activations of the band, in the order in which they will lie. */
+static void copy_rows(struct band *b)
+{
+    const size_t in = b->a->in;
+    int8_t *to = b->x;
+    for (size_t t = 0; t < b->tiles; t++) {
+        const int8_t *from = b->a->x.q + (b->row + tile_row(b, t)) * in;
+        for (size_t i = 0; i < in; i += DEPTH, to += TILE_BYTES) {
+            const __mmask64 mask = in - i < DEPTH ? 0xffffffff : ~(__mmask64)0;
+            for (size_t r = 0; r < b->height; r++)
+                _mm512_store_si512(to + r * DEPTH, _mm512_maskz_loadu_epi8(mask, from + r * in + i));
+        }
+    }
+    sm_amx_written(b);
+}
+
+static void begin_band(struct band *b, const ARGS *a, size_t row, size_t rows)
+{
+    struct sm_amx_shapes shapes = {.palette = 1};
+    b->a = a;
+    b->row = row;
+    b->rows = rows;
+    b->tiles = (rows + SM_AMX_ROWS - 1) / SM_AMX_ROWS;
+    b->height = (rows + b->tiles - 1) / b->tiles;
+    b->steps = (a->in + DEPTH - 1) / DEPTH;
+    for (unsigned t = 0; t < 6; t++) sm_amx_shape(&shapes, t, b->height, SM_AMX_BYTES);
+    for (unsigned t = 6; t < 8; t++) sm_amx_shape(&shapes, t, DEPTH / 4, SM_AMX_BYTES);
+    sm_amx_configure(&shapes);
+    copy_rows(b);
+}
+
+/* Of at most MOST_IN_FOR_TILES inputs. */
+static void matmul_tiles(const ARGS *a, struct sm_part part)
+{
+    const size_t steps = (a->in + DEPTH - 1) / DEPTH, all = part.row_end - part.row_begin;
+    const size_t fit = BAND_BYTES / (steps * TILE_BYTES) * SM_AMX_ROWS, most = fit < BAND ? fit : BAND;
+    const size_t bands = (all + most - 1) / most;
+    struct band b;
+    for (size_t i = 0; i < bands; i++) {
+        const size_t begin = all * i / bands, end = all * (i + 1) / bands;
+        begin_band(&b, a, part.row_begin + begin, end - begin);
+        band_channels(&b, part);
+    }
+    _tile_release();
+}

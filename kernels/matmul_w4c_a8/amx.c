@@ -1,0 +1,20 @@
+/* 4-bit weights through the body that both widths share. */
+#include "matmul_w4c_a8/matmul_w4c_a8.h"
+
+#define ARGS struct sm_matmul_c_a8
+#define BITS 4
+#define SCALE_OF(x, r) ((x).scale[r])
+#include "matmul_channel_a8_avx512vnni_body.h"
+
+#define FEW_FOR_TILES 12 /* rows that vpdpbusd takes as fast */
+#include "matmul_channel_a8_amx_body.h"
+
+void sm_matmul_w4c_a8_amx(const void *args, struct sm_part part)
+{
+    const struct sm_matmul_c_a8 *a = args;
+    const size_t rows = part.row_end - part.row_begin;
+    if (rows > FEW_FOR_TILES && a->in <= MOST_IN_FOR_TILES)
+        matmul_tiles(a, part);
+    else if (rows)
+        matmul(a, part);
+}
