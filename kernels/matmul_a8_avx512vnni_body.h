@@ -23,7 +23,6 @@
 #define ROWS_REPEAT 6 /* the most whose sums fit 32 registers: where tiles are passed over more than once */
 #define STEP 16       /* blocks; a vector of floats */
 #define AHEAD 8192    /* bytes that the prefetches are ahead of the loads */
-#define PAGE 4096
 #define MAGIC 0x4b400000
 
 /* Constant numbers of turns, of which `rows` is known at compile time: both gcc 12 and clang 14 unroll this wholly, and
@@ -86,13 +85,6 @@ static inline int prefetches(size_t quant_bytes, size_t rows)
     return rows > (quant_bytes == 16 ? 2 : 6);
 }
 
-/* Where it is left to hardware: a line of each page of the next step, so that the page's address and its first lines
- * are there in time. */
-static inline __attribute__((always_inline)) void prefetch_pages(const uint8_t *next_step, size_t bytes)
-{
-    for (size_t at = 0; at < bytes; at += PAGE) SM_PREFETCH_L2(next_step + at);
-}
-
 /* dot = a block's integers, from the starts on. */
 static inline __attribute__((always_inline)) void block_dot(__m512i dot[2][ROWS], const uint8_t *quants,
                                                             const int8_t *x, size_t in, size_t quant_bytes, size_t rows)
@@ -147,7 +139,7 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
     for (size_t b = 0; b < blocks; b += STEP) {
         const size_t count = blocks - b < STEP ? blocks - b : STEP;
         step_prepare(&step, &a->x, r * blocks + b, blocks, count, quant_bytes, has_offset, rows);
-        if (!prefetches(quant_bytes, rows)) prefetch_pages(tile + step_bytes, step_bytes);
+        if (!prefetches(quant_bytes, rows)) sm_prefetch_pages(tile, step_bytes);
         for (size_t s = 0; s < count; s++, x += SM_GROUP, tile += sm_tile_block_bytes(quant_bytes, has_offset)) {
             const uint8_t *scales = tile + sm_tile_scales_at(quant_bytes), *offsets = scales + 2 * SM_TILE;
             __m512i dot[2][ROWS];

@@ -19,7 +19,7 @@
 #define TILES 2
 #define STEP 8 /* inputs; a tile has 64 bytes of four bits or 128 of eight for them */
 #define STEP_BYTES (STEP * LANES * BITS / 8)
-#define AHEAD 8192 /* bytes; one or two rows stream faster without, from caches and from memory */
+#define AHEAD 8192 /* bytes; one or two rows stream faster without, but for the beginnings of pages */
 
 /* Constant numbers of turns, of which `rows` and `tiles` are known at compile time to be few: unrolled wholly, so that
  * sums stay in registers. */
@@ -94,6 +94,7 @@ static inline __attribute__((always_inline)) void few_rows(const ARGS *a, size_t
     __m512i dot[PARTS][ROWS], all[ROWS];
     row_offsets(at, a->in, rows);
     EACH_PART(p) EACH_ROW(k) dot[p][k] = _mm512_setzero_si512();
+    if (rows <= 2) sm_prefetch_pages(quants, sm_channel_tile_bytes(a->in, BITS));
     for (size_t i = 0; i < a->in; i += PARTS * STEP, x += PARTS * STEP, quants += PARTS * STEP_BYTES) {
         EACH_PART(p)
         {

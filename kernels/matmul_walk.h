@@ -17,6 +17,16 @@
  * not across pages. Weights of 8 bits and few rows are one line after the other faster than instructions for each. */
 #define SM_PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
 
+/* Where few rows leave the rest to hardware: the first lines of each page that begins in the `bytes` from p on, by
+ * SM_PAGES_AHEAD. Hardware follows a stream inside a page, and finds the next one late and without its address. */
+#define SM_PAGE 4096
+#define SM_PAGES_AHEAD 32768 /* bytes; what memory has under way, and time to find the page */
+static inline void sm_prefetch_pages(const uint8_t *p, size_t bytes)
+{
+    for (size_t at = (0 - (uintptr_t)p) % SM_PAGE; at < bytes; at += SM_PAGE)
+        for (size_t line = 0; line < 256; line += 64) SM_PREFETCH_L2(p + at + SM_PAGES_AHEAD + line);
+}
+
 struct sm_walk {
     struct sm_part part;
     size_t row_blocks, chunk; /* columns */
