@@ -1,9 +1,12 @@
 /* Variants of one shape are timed in turns: what one does to itself costs the others nothing, and what happens to the
  * machine tells no variant from itself (`test_bench_turns timed`). */
 #include <math.h>
+#include <omp.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "machine.h"
 #include "matmul_f32/matmul_f32.h"
 #include "timed.h"
 
@@ -53,6 +57,44 @@ static void time_two(struct sm_timed_session *session, sm_kernel_fn *a, sm_kerne
                                           .id = "matmul_f32/a_or_b/rows=3,out=96,in=64/t1/hot"};
     }
     if (sm_timed_turns(session, both, 2, records, why, sizeof why)) fail_msg("%s", why);
+}
+
+/* Where each thread of a team was when it last ran. */
+static atomic_int place[2];
+
+static void notes_its_place(const void *args, struct sm_part part)
+{
+    const int thread = omp_get_thread_num();
+    sm_matmul_f32_ref(args, part);
+    if (thread < 2) place[thread] = sched_getcpu();
+}
+
+/* Workers are timed where their record says, each on its own CPU. */
+static void teams_run_where_the_record_says(void **state)
+{
+    struct sm_timed_session *session = *state;
+    const size_t most = sm_machine()->threads > 1 ? 2 : 1;
+    struct sm_variant variant = sm_family_matmul_f32.variants[0];
+    struct sm_family family = sm_family_matmul_f32;
+    variant.fn = notes_its_place;
+    family.variants = &variant;
+    family.variant_count = 1;
+    for (size_t threads = 1; threads <= most; threads++) {
+        const struct sm_bench_case c = {.family = &family,
+                                        .workload = sm_workload_named("matmul_f32"),
+                                        .variant = &variant,
+                                        .shape = {{3, 96, 64}},
+                                        .threads = threads,
+                                        .seed = 1,
+                                        .id = "matmul_f32/placed/rows=3,out=96,in=64/t/hot"};
+        char why[512] = "";
+        struct sm_record *r = sm_timed_record(session, &c, why, sizeof why);
+        if (!r) fail_msg("%s", why);
+        const json_t *cpus = json_object_get(json_object_get(sm_record_json(r), "witnesses"), "cpus");
+        assert_int_equal(json_array_size(cpus), threads);
+        for (size_t t = 0; t < threads; t++) assert_int_equal(place[t], json_integer_value(json_array_get(cpus, t)));
+        sm_record_destroy(r);
+    }
 }
 
 static void variants_take_turns(void **state)
@@ -146,6 +188,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest timed[] = {cmocka_unit_test(a_variant_is_not_told_from_itself)};
     if (argc > 1 && !strcmp(argv[1], "timed")) return cmocka_run_group_tests(timed, open_session, close_session);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(variants_take_turns)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(variants_take_turns),
+                                       cmocka_unit_test(teams_run_where_the_record_says)};
     return cmocka_run_group_tests(tests, open_session, close_session);
 }
