@@ -43,7 +43,7 @@ void sm_progress_show(struct sm_progress *p, double done_s, const char *text)
     const int terminal = isatty(fileno(p->out));
     const double now = now_s();
     if (!terminal && now - p->printed_s < PLAIN_EVERY_S) return;
-    if (p->printed_s < 0) p->width = COLUMNS; /* over what somebody else's line left */
+    if (terminal && p->printed_s < 0) p->width = COLUMNS; /* over what somebody else's line left */
     p->printed_s = now;
 
     char left[32], line[256];

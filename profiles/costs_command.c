@@ -196,6 +196,7 @@ static int conclude(struct run *r, char *why, size_t why_bytes)
     if (sm_cost_table_load(&table, r->path, why, why_bytes)) return -1;
     const int failed = add_findings(r, table, why, why_bytes) || print(r, table, why, why_bytes) ? -1 : 0;
     sm_cost_table_destroy(table);
+    fflush(stdout); /* one file may take both */
     if (!r->options.quiet) fprintf(stderr, "table: %s\n", r->path);
     return failed;
 }

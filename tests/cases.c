@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "cases.h"
+#include "progress.h"
 
 static char out[] = "cases-XXXXXX.jsonl", why[512];
 
@@ -393,6 +394,26 @@ static void runs_of_one_second_get_folders_of_their_own(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* In a log each word of how far it is is a line; what takes a terminal's line away would be noise there. */
+static void progress_in_a_file_is_plain_lines(void **state)
+{
+    (void)state;
+    char text[512];
+    struct sm_progress p;
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    sm_progress_begin(&p, file, 10);
+    sm_progress_show(&p, 5, "the first half");
+    sm_progress_clear(&p);
+    rewind(file);
+    const size_t bytes = fread(text, 1, sizeof text - 1, file);
+    text[bytes] = 0;
+    fclose(file);
+    assert_null(strchr(text, '\r'));
+    assert_int_equal(strncmp(text, " 50%  ", 6), 0);
+    assert_string_equal(strchr(text, '\n') - strlen("the first half"), "the first half\n");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, fresh_file, remove_file)
@@ -409,6 +430,7 @@ int main(void)
         TEST(a_folder_gets_a_file_named_after_the_command_once),
         TEST(a_resumed_run_has_no_other_place),
         TEST(runs_of_one_second_get_folders_of_their_own),
+        TEST(progress_in_a_file_is_plain_lines),
         TEST(an_interruption_leaves_a_readable_file_and_130),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
