@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ static struct {
     struct sigaction earlier_alarm;
 } crash;
 
-static _Thread_local char stand[16384];
+static _Thread_local alignas(64) char stand[32768]; /* a frame with the tiles of AMX takes 11 KiB */
 static _Thread_local bool standing;
 
 static int write_all(int fd, const char *text, size_t bytes)

@@ -178,8 +178,9 @@ static void a_record_divides_among_calls_and_adds_over_workers(void **state)
     struct sm_record *record = sm_record_create("bench", "x");
     sm_counter_team_record(team, 0, &(struct sm_counter_work){2, 10}, record);
     const double a = value_of(record, "a");
-    assert_true(fabs(a / 1200 - 1) < 0.05); /* (1200 + 3600) / 4, and a few more */
-    assert_true(fabs(value_of(record, "of_both") / 2400 - 1) < 0.05);
+    /* (1200 + 3600) / 4, and a few more: a sanitizer's shadow has a page for eight of them */
+    assert_true(a >= 1200 && a < 1.2 * 1200);
+    assert_true(fabs(value_of(record, "of_both") / (2 * a) - 1) < 0.1);
     assert_true(fabs(value_of(record, "per_token") / (a / 2) - 1) < 1e-9);
     assert_true(fabs(value_of(record, "per_op") / (a / 10) - 1) < 1e-9);
     const double seconds = value_of(record, "seconds"); /* of what was seen from outside: a call of four, mean of two */
