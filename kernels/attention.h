@@ -26,10 +26,14 @@
  *         move; values and scales begin with the first column in any layout.
  *   mask  [rows][mask_stride] floats
  *
- * A part is query rows x query heads. The caller promises: rows, heads, kv_heads, now >= 1; heads a multiple
- * of kv_heads; head_dim a multiple of 8, at most SM_ATTENTION_MAX_HEAD_DIM; all numbers finite, those of unused
- * slots too; softcap >= 0; scales of i8 >= 0, those of i16 in 2^-100..2^100. Nothing is aligned beyond its element,
- * though keys16 is fastest where k.data and head_stride are aligned to 64 bytes. Data may be NULL where past is 0.
+ * A part is query rows x query heads, but where there is a `partial`: then rows is 1, and a part is of shares. Each KV
+ * head has sm_attention_shares of them, one after another, and a share is some of the columns that the row sees, for
+ * all heads of the KV head: so few heads keep many threads busy, and what a share is does not depend on their number.
+ * The thread that ends the last share of a KV head puts them together, in their order. A variant may take heads for
+ * shares instead: sm_attention_heads_of. The caller promises: rows, heads, kv_heads, now >= 1; heads a multiple of
+ * kv_heads; head_dim a multiple of 8, at most SM_ATTENTION_MAX_HEAD_DIM; all numbers finite, those of unused slots too;
+ * softcap >= 0; scales of i8 >= 0, those of i16 in 2^-100..2^100. Nothing is aligned beyond its element, though keys16
+ * is fastest where k.data and head_stride are aligned to 64 bytes. Data may be NULL where past is 0.
  *
  * How far a variant may be off (u = 2^-24, n = head_dim, K columns, z exact logits, w = exp(z - max z), o exact out):
  * a float logit is off by at most s[j] = sm_attention_dot_slack + sm_attention_logit_slack, so a weight is off by a
@@ -70,6 +74,10 @@ struct sm_attention {
     size_t past_first; /* keys16: the slot of k_past.data that is column 0, 0..15; else 0 */
     size_t
         zero_slots; /* the last so many past columns have keys of zeros, which nobody need read to know; 0: unknown */
+    /* NULL, or with rows = 1 sm_attention_partial_bytes of scratch, aligned to 64 bytes and zeroed once: when all parts
+     * of a call have been done it serves the next, of this or another shape. Parts of two calls must not overlap in
+     * time. */
+    void *partial;
 };
 
 /* The axes of its shapes. max_seq is K; rows = now (bucket or prefill length), or 1 for decode. */
@@ -84,6 +92,40 @@ enum {
     SM_ATTENTION_SOFTCAP, /* 0: none */
     SM_ATTENTION_DIMS
 };
+
+#define SM_ATTENTION_SHARES_MOST 16
+#define SM_ATTENTION_LINE 16 /* floats of a cache line */
+
+/* Shares of a KV head: enough for as many threads as there are heads, and for 8. */
+static inline size_t sm_attention_shares(size_t heads, size_t kv_heads)
+{
+    size_t shares = 1;
+    while (shares < SM_ATTENTION_SHARES_MOST && (shares * kv_heads < 8 || shares * kv_heads < heads)) shares *= 2;
+    return shares;
+}
+
+/* Floats that a share leaves of one head: sums, and two lines for their weight and how large logits are. */
+static inline size_t sm_attention_share_floats(size_t head_dim)
+{
+    return (head_dim + 63) / 64 * 64 + 2 * SM_ATTENTION_LINE;
+}
+
+/* A line for each KV head, which counts its shares, and what each share leaves of each head. */
+static inline size_t sm_attention_partial_bytes(size_t heads, size_t kv_heads, size_t head_dim)
+{
+    return sizeof(float) * (kv_heads * SM_ATTENTION_LINE +
+                            sm_attention_shares(heads, kv_heads) * heads * sm_attention_share_floats(head_dim));
+}
+
+/* The heads of a part: where it is of shares, those that may be done whole in their place. */
+static inline struct sm_part sm_attention_heads_of(const struct sm_attention *a, struct sm_part part)
+{
+    const size_t group = a->heads / a->kv_heads, shares = sm_attention_shares(a->heads, a->kv_heads);
+    if (!a->partial) return part;
+    part.col_begin = part.col_begin / shares * group + part.col_begin % shares * group / shares;
+    part.col_end = part.col_end / shares * group + part.col_end % shares * group / shares;
+    return part;
+}
 
 /* The dot and its scale: n + 4 roundings of sums of |scale q k| (Higham, Accuracy and Stability, 2nd ed., 3.1; one
  * each for the KV scale, the softmax scale and a rounded product of both). For i8 and i16 a variant may also round a

@@ -171,8 +171,15 @@ static void plan_rows(struct plan *plan, const struct sm_attention *a)
 #include "attention_plain_body.h"
 #endif
 
-/* Queries times the softmax scale and that of all keys, if they have one, padded with zeros; empty sums. Their dots
- * with keys are logits in units of ln 2, or what tanh is taken of. */
+static void begin_sums(struct rows *s)
+{
+    memset(s->sum, 0, s->queries * s->stride * sizeof *s->sum);
+    memset(s->weight, 0, s->queries * sizeof *s->weight);
+    for (size_t m = 0; m < s->queries; m++) s->most[m] = -INFINITY;
+}
+
+/* Queries times the softmax scale and that of all keys, if they have one, padded with zeros. Their dots with keys are
+ * logits in units of ln 2, or what tanh is taken of. */
 static void begin_rows(struct rows *s)
 {
     const struct sm_attention *a = s->a;
@@ -189,11 +196,8 @@ static void begin_rows(struct rows *s)
             const vec x = vec_mul(scale, left >= VEC_WIDTH ? vec_load(from + d) : vec_load_part(from + d, left));
             vec_store(to + d, x);
             square = vec_fma(x, x, square);
-            vec_store(s->sum + m * s->stride + d, vec_zero());
         }
         s->norm[m] = s->live[m] ? sqrtf(vec_sum(square)) : 0;
-        s->most[m] = -INFINITY;
-        vec_store(s->weight[m], vec_zero());
 #ifdef SM_ATTENTION_VNNI
         s->plane_step[m] =
             vnni_planes(s->planes + m * vnni_plane_bytes(a->head_dim), s->plane_begin[m], to, a->head_dim);
@@ -340,24 +344,7 @@ static void attend_block(struct rows *s, const struct block *block, int may_skip
     add_values(s, block);
 }
 
-#if SM_ATTENTION_SKIP
 #include "attention_skip_body.h"
-#endif
-
-static void attend_hidden(struct rows *s, struct plan *plan, size_t g, size_t row_block, size_t blocks)
-{
-#if SM_ATTENTION_SKIP
-    begin_hidden(s);
-#endif
-    for (size_t b = 0; b < blocks; b++) {
-        if (plan->seen[b] >> row_block & 1) continue;
-        const struct block block = block_at(s->a, g, b);
-#if SM_ATTENTION_SKIP
-        if (is_out_of_reach(s, &block, &plan->norm[b], plan->hidden_most[b])) continue;
-#endif
-        attend_block(s, &block, SM_ATTENTION_SKIP);
-    }
-}
 
 /* Adding 0 makes one zero of two, whatever weights of 0 were added. */
 INLINE vec finished(vec sum, vec divisor, vec scale)
@@ -397,6 +384,7 @@ static void attend_rows(struct rows *s, struct plan *plan, size_t g, size_t row_
     s->queries = s->row_count * s->head_count;
     for (size_t m = 0; m < s->queries; m++) s->live[m] = plan->live[s->row - plan->row_begin + m / s->head_count];
     begin_rows(s);
+    begin_sums(s);
     for (size_t b = 0; b < blocks; b++) {
         if (b < planned && !(plan->seen[b] >> row_block & 1)) continue;
         const struct block block = block_at(s->a, g, b);
@@ -424,6 +412,20 @@ static void attend_plan(struct rows *s, struct plan *plan, struct sm_part part, 
     }
 }
 
+/* All of a part, in equal row blocks, so that the last is not a few rows that pay for all keys. */
+static void attend_plans(struct rows *s, struct plan *plan, struct sm_part part, size_t heads_most, size_t rows_most)
+{
+    const size_t rows = part.row_end - part.row_begin, row_blocks = (rows + rows_most - 1) / rows_most;
+    plan->block_rows = (rows + row_blocks - 1) / row_blocks;
+    for (size_t r = part.row_begin; r < part.row_end; r = plan->row_end) {
+        plan->row_begin = r;
+        plan->row_end = smaller(part.row_end, r + ROW_BLOCKS * plan->block_rows);
+        attend_plan(s, plan, part, heads_most);
+    }
+}
+
+#include "attention_shares_body.h"
+
 static void attend(const struct sm_attention *a, struct sm_part part)
 {
     alignas(64) float
@@ -448,15 +450,10 @@ static void attend(const struct sm_attention *a, struct sm_part part)
     s.few = s.planes + AMX_QUERIES * vnni_plane_bytes(a->head_dim);
     amx_begin();
 #endif
-    /* equal row blocks, so that the last is not a few rows that pay for all keys */
-    const size_t rows = part.row_end - part.row_begin, rows_most = queries_most / heads_most;
-    const size_t row_blocks = (rows + rows_most - 1) / rows_most;
-    plan.block_rows = (rows + row_blocks - 1) / row_blocks;
-    for (size_t r = part.row_begin; r < part.row_end; r = plan.row_end) {
-        plan.row_begin = r;
-        plan.row_end = smaller(part.row_end, r + ROW_BLOCKS * plan.block_rows);
-        attend_plan(&s, &plan, part, heads_most);
-    }
+    if (a->partial)
+        attend_shares(&s, &plan, part, heads_most);
+    else
+        attend_plans(&s, &plan, part, heads_most, queries_most / heads_most);
 #ifdef SM_ATTENTION_AMX
     _tile_release();
 #endif

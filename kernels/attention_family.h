@@ -40,16 +40,22 @@ static size_t attention_largest_range(size_t heads, size_t kv_heads, size_t part
     return largest;
 }
 
-/* Threads form a grid of row ranges x head ranges: of all grids, the one whose largest part is the least work, and
- * of equals the one with fewer row ranges, since each of those reads all keys. Ranges of prefill rows are unequal
- * work for variants that skip what causality hides: the last of n does up to (2 n - 1) / n of the mean. */
+/* One row is cut into shares. Of more, threads form a grid of row ranges x head ranges: of all grids, the one whose
+ * largest part is the least work, and of equals the one with fewer row ranges, since each of those reads all keys.
+ * Ranges of prefill rows are unequal work for variants that skip what causality hides: the last of n does up to (2 n -
+ * 1) / n of the mean. */
 static struct sm_part attention_split(const struct sm_shape *shape, size_t threads, size_t i)
 {
     const size_t rows = (size_t)shape->dim[SM_ATTENTION_ROWS], heads = (size_t)shape->dim[SM_ATTENTION_HEADS];
     const size_t kv_heads = (size_t)shape->dim[SM_ATTENTION_KV_HEADS];
     const int prefill = shape->dim[SM_ATTENTION_ROWS] == shape->dim[SM_ATTENTION_MAX_SEQ];
+    struct sm_part part = {0, 1, 0, 0};
     size_t best = 1;
     double least = 0;
+    if (rows == 1) {
+        sm_split_range(kv_heads * sm_attention_shares(heads, kv_heads), 1, threads, i, &part.col_begin, &part.col_end);
+        return part;
+    }
     for (size_t row_parts = 1; row_parts <= threads; row_parts++) {
         if (threads % row_parts) continue;
         const double slant = prefill ? 2 - 1 / (double)row_parts : 1;
@@ -60,7 +66,6 @@ static struct sm_part attention_split(const struct sm_shape *shape, size_t threa
             least = work;
         }
     }
-    struct sm_part part;
     sm_split_range(rows, 1, best, i % best, &part.row_begin, &part.row_end);
     attention_head_range(heads, threads / best, i / best, &part.col_begin, &part.col_end);
     return part;

@@ -49,8 +49,9 @@ static void add_values(struct rows *s, const struct block *block)
 
 #else
 
-/* z[query][j] = dot of the scaled query with the elements of key j. */
-static void block_dots(struct rows *s, const struct block *block)
+/* z[query][j] = dot of the scaled query with the elements of key j. A function of its own, so that it has the
+ * registers. */
+__attribute__((noinline)) static void block_dots(struct rows *s, const struct block *block)
 {
     uint8_t *const keys = (uint8_t *)s->k;
     vnni_keys(keys, block->k, block->count, s->a->head_dim * sizeof(attention_element));

@@ -41,6 +41,7 @@ static void attention_ref_row(const struct sm_attention *a, size_t r, size_t h)
 
 static void attention_ref(const struct sm_attention *a, struct sm_part part)
 {
+    part = sm_attention_heads_of(a, part);
     for (size_t r = part.row_begin; r < part.row_end; r++)
         for (size_t h = part.col_begin; h < part.col_end; h++) attention_ref_row(a, r, h);
 }

@@ -27,6 +27,7 @@
 
 enum operand {
     OUT,
+    PARTIAL, /* of one row */
     Q,
     MASK,
     K_PAST,
@@ -184,7 +185,10 @@ static int fill_operands(struct work *k, const struct sm_shape *s)
         sm_guarded_create(&k->operand[Q], a->rows * a->q_stride * sizeof(float), 4) ||
         sm_guarded_create(&k->operand[MASK], a->rows * a->mask_stride * sizeof(float), 4))
         return -1;
+    const size_t partial = a->rows == 1 ? sm_attention_partial_bytes(a->heads, a->kv_heads, a->head_dim) : 0;
+    if (partial && sm_guarded_create(&k->operand[PARTIAL], partial, 64)) return -1;
     a->out = k->operand[OUT].data;
+    a->partial = k->operand[PARTIAL].data;
     a->q = k->operand[Q].data;
     a->mask = k->operand[MASK].data;
     fill_queries(k, &r);
@@ -263,6 +267,7 @@ static const void *prepare(void *work, const struct sm_variant *variant)
     struct work *k = work;
     const struct sm_attention *a = &k->args;
     sm_guarded_poison(&k->operand[OUT]);
+    if (a->partial) memset(a->partial, 0, k->operand[PARTIAL].bytes);
     if (strcmp(variant->layout->name, "keys16")) return a;
     if (k->operand[K_NOW_BLOCKS].map) return &k->in_blocks;
     struct sm_random r = {k->seed ^ 0xb10c};
@@ -456,10 +461,11 @@ static const char *damage(void *work)
 {
     struct work *k = work;
     const struct sm_attention *a = &k->args;
-    if (sm_guarded_intact(&k->operand[OUT])) return "wrote outside the output";
-    for (size_t i = Q; i < OPERANDS; i++)
-        if (k->operand[i].map && (sm_guarded_intact(&k->operand[i]) || sm_guarded_hash(&k->operand[i]) != k->hash[i]))
-            return "changed an input";
+    for (size_t i = 0; i < OPERANDS; i++) {
+        if (!k->operand[i].map) continue;
+        if (sm_guarded_intact(&k->operand[i])) return i < Q ? "wrote outside the output" : "changed an input";
+        if (i >= Q && sm_guarded_hash(&k->operand[i]) != k->hash[i]) return "changed an input";
+    }
     for (size_t r = 0; r < a->rows; r++) {
         const uint8_t *p = (const uint8_t *)(a->out + r * a->out_stride + a->heads * a->head_dim);
         for (size_t i = 0; i < ROW_PADDING * sizeof(float); i++)

@@ -17,7 +17,7 @@
 
 #include "registry.h"
 
-#define SM_PLUGIN_VERSION 1u
+#define SM_PLUGIN_VERSION 2u
 
 struct sm_plugin_variant {
     const char *family; /* one of slotmark's */

@@ -150,7 +150,8 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
                                       .past = concatenated ? 0 : mask->past,
                                       .now = concatenated ? columns : rows,
                                       .scale = b->weights->layer[l].score_scale,
-                                      .softcap = a->attention_softcap};
+                                      .softcap = a->attention_softcap,
+                                      .partial = b->rows == 1 ? o->partial : NULL};
     const struct sm_shape shape = {{[SM_ATTENTION_ROWS] = (int64_t)b->rows,
                                     [SM_ATTENTION_MAX_SEQ] = (int64_t)columns,
                                     [SM_ATTENTION_HEAD_DIM] = (int64_t)a->head_dim,

@@ -20,6 +20,7 @@ struct plan_operands {
     float *x;      /* the residual stream; with all_rows the first of layers + 1 of them */
     float *normed; /* input of the matrices */
     float *q, *k, *v, *mixed;
+    void *partial; /* where attention of one row has its shares */
     float *gate, *up;
     float *branch;    /* what a norm follows before it is added to the stream */
     float *per_layer; /* [rows][layers * per_layer_width] */

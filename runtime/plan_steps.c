@@ -162,7 +162,7 @@ void plan_gather(struct plan_builder *b, enum sm_label label, const struct sm_te
 
 /* What all rows of a buffer need, over the layers. */
 struct widths {
-    size_t q, kv, ffn, kv_heads, gate, widest;
+    size_t q, kv, ffn, kv_heads, gate, widest, partial_bytes;
 };
 
 static size_t larger(size_t a, size_t b)
@@ -179,6 +179,7 @@ static struct widths widths_of(const struct sm_model_shape *s)
         w.kv = larger(w.kv, a->kv_heads * a->head_dim);
         w.kv_heads = larger(w.kv_heads, a->kv_heads);
         w.ffn = larger(w.ffn, a->ffn);
+        w.partial_bytes = larger(w.partial_bytes, sm_attention_partial_bytes(a->heads, a->kv_heads, a->head_dim));
     }
     w.gate = larger(w.ffn, s->layers * s->per_layer_width); /* where the per-layer table's rows are gathered */
     w.widest = larger(larger(w.ffn, w.q), larger(s->hidden, s->per_layer_width));
@@ -223,6 +224,7 @@ static void reserve_operands(struct plan_builder *b, struct plan_operands *o)
     o->k = plan_take(b, float_row * w.kv);
     o->v = plan_take(b, float_row * w.kv);
     o->mixed = plan_take(b, float_row * w.q);
+    o->partial = plan_take(b, w.partial_bytes);
     o->gate = plan_take(b, float_row * w.gate);
     o->up = plan_take(b, float_row * w.ffn);
     o->branch = plan_take(b, float_row * s->hidden);
