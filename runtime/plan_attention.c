@@ -202,8 +202,20 @@ static void add_head_norm(struct plan_builder *b, size_t l, float *y, const floa
     plan_norm(b, SM_LABEL_HEAD_NORM, &args, reads, writes);
 }
 
-/* The keys and values of this call's rows, in the KV type. Where values are the projected keys (static-contract: 2.3)
- * the product goes where values are kept, and the keys are made from there. */
+/* The products of a layer that has keys and values of its own. Where values are the projected keys (static-contract:
+ * 2.3) the product goes where values are kept, and the keys are made from there. */
+static void add_raw_keys_and_values(struct plan_builder *b, size_t l, const struct plan_operands *o)
+{
+    const struct sm_layer_weights *w = &b->weights->layer[l];
+    const bool value_is_key = plan_layer(b, l)->value_is_key;
+    plan_matmul(b, o,
+                &(struct plan_product){SM_LABEL_QKV, &w->k, value_is_key ? o->v : o->k, o->normed, NULL, PLAN_NORMED,
+                                       value_is_key ? PLAN_V : PLAN_K});
+    if (!value_is_key)
+        plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->v, o->v, o->normed, NULL, PLAN_NORMED, PLAN_V});
+}
+
+/* The keys and values of this call's rows, in the KV type. */
 static void add_keys_and_values(struct plan_builder *b, size_t l, const struct plan_operands *o)
 {
     const struct sm_layer_weights *w = &b->weights->layer[l];
@@ -211,9 +223,6 @@ static void add_keys_and_values(struct plan_builder *b, size_t l, const struct p
     const struct plan_now *now = &o->now[l];
     float *raw = a->value_is_key ? o->v : o->k;
     const unsigned raw_bit = a->value_is_key ? PLAN_V : PLAN_K;
-    plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->k, raw, o->normed, NULL, PLAN_NORMED, raw_bit});
-    if (!a->value_is_key)
-        plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->v, o->v, o->normed, NULL, PLAN_NORMED, PLAN_V});
     if (w->k_norm) {
         add_head_norm(b, l, o->k, raw, w->k_norm, a->kv_heads, raw_bit, PLAN_K);
         add_rope(b, l, o->k, o->k, a->kv_heads, PLAN_K, PLAN_K);
@@ -234,6 +243,7 @@ void plan_add_attention(struct plan_builder *b, size_t l, const struct plan_oper
     plan_norm_stream(b, o, x, w->attn_norm);
     plan_quantise(b, o, w->q.rows ? &w->q : w->k.rows ? &w->k : &w->v, o->normed, PLAN_NORMED);
     plan_matmul(b, o, &(struct plan_product){SM_LABEL_QKV, &w->q, o->q, o->normed, NULL, PLAN_NORMED, PLAN_Q});
+    if (owner) add_raw_keys_and_values(b, l, o); /* with no barrier between the three */
     if (w->q_norm) add_head_norm(b, l, o->q, o->q, w->q_norm, a->heads, PLAN_Q, PLAN_Q);
     add_rope(b, l, o->q, o->q, a->heads, PLAN_Q, PLAN_Q);
     if (owner) add_keys_and_values(b, l, o);

@@ -186,12 +186,14 @@ static void test_arena(void **state)
     assert_non_null(plan);
     const struct sm_step *steps = sm_plan_steps(plan);
     assert_false(steps[0].barrier);
-    size_t barriers = 0;
+    size_t barriers = 0, rope_barriers = 0;
     for (size_t i = 0; i < sm_plan_step_count(plan); i++) {
         barriers += steps[i].barrier;
+        rope_barriers += steps[i].barrier && steps[i].label == SM_LABEL_ROPE;
         assert_true((const char *)steps[i].args >= arena && (const char *)steps[i].args < arena + bytes);
     }
     assert_int_equal(barriers, sm_plan_barriers(plan));
+    assert_int_equal(rope_barriers, f.model->shape.layers); /* one wait for queries, keys and values */
     for (size_t i = 0; i < 64; i++) assert_int_equal(arena[bytes + i], 0x5a);
     struct sm_plan_options wrong = *options;
     wrong.rows = 33;
