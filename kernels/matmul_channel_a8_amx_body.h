@@ -6,12 +6,12 @@
  * the right, where the layout is that of a tile already: a row is four inputs of sixteen channels. A single row tile
  * splits its inputs in two instead, which makes four sums as well.
  *
- * Loads are what binds: a line from the second-level cache costs two cycles, and four products take 64. So a band of
- * rows goes over the weights together. Its activations are copied once into tiles that lie in one piece; of a pair of
- * channel tiles, CHUNK inputs at a time stay in the first-level cache for all blocks of the band, and sums wait in
- * memory between chunks. Activations pass it by. Weights of four bits are expanded there. All row tiles of a band are
- * of one height: the last one may begin in the one before it, and then stores only its own rows. Zeros follow the last
- * inputs.
+ * Loads are what binds: a line from the second-level cache is reckoned at two cycles, and four products take 64. So a
+ * band of rows goes over the weights together. Its activations are copied once into tiles that lie in one piece; of a
+ * pair of channel tiles, CHUNK inputs at a time stay in the first-level cache for all blocks of the band, and sums wait
+ * in memory between chunks. Activations pass it by. Weights of four bits are expanded there. All row tiles of a band
+ * are of one height: the last one may begin in the one before it, and then stores only its own rows. Zeros follow the
+ * last inputs.
  *
  * Between products `meanwhile` does the last steps of the block before, and fetches the weights of the next channels.
  */
