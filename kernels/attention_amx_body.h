@@ -20,6 +20,14 @@ static void amx_begin(void)
     sm_amx_configure(&shapes);
 }
 
+/* The v-th vector of the m-th query of a tile: its sums of high bytes, and behind them those of low ones, put together.
+ */
+static inline vec amx_total(const int32_t *sums, size_t m, size_t v)
+{
+    const int32_t *const high = sums + 2 * m * VNNI_BLOCK + 16 * v;
+    return vnni_total(_mm512_load_si512(high), _mm512_load_si512(high + VNNI_BLOCK));
+}
+
 /* z[query][key] as vnni_dots has them. sums: room for AMX_SUMS. */
 static void amx_dots(float *z, int32_t *sums, const int8_t *planes, const float *step, size_t queries,
                      const uint8_t *keys, size_t head_dim)
@@ -49,13 +57,10 @@ static void amx_dots(float *z, int32_t *sums, const int8_t *planes, const float 
         _tile_stored(3, sums + 48, 4 * VNNI_BLOCK);
         sm_amx_written(sums);
         for (size_t m = 0; m < AMX_QUERIES && i + m < queries; m++) {
-            const int32_t *const from = sums + 2 * m * VNNI_BLOCK;
             const vec unit = vec_set(step[i + m]);
             VNNI_EACH_VEC(v)
             {
-                const __m512i high = _mm512_load_si512(from + 16 * v);
-                const __m512i low = _mm512_load_si512(from + VNNI_BLOCK + 16 * v);
-                vec_store(z + (i + m) * BLOCK + 16 * v, vec_mul(vnni_total(high, low), unit));
+                vec_store(z + (i + m) * BLOCK + 16 * v, vec_mul(amx_total(sums, m, v), unit));
             }
         }
     }
@@ -145,14 +150,11 @@ static void amx_add_values(float *sum, size_t stride, int32_t *sums, const uint8
 #undef AMX_VALUES
             sm_amx_written(sums);
             for (size_t m = 0; m < AMX_QUERIES && i + m < queries; m++) {
-                const int32_t *const n = sums + 2 * m * VNNI_BLOCK;
                 const vec unit = vec_set(step[i + m]);
                 VNNI_EACH_VEC(v)
                 {
-                    const __m512i high = _mm512_load_si512(n + 16 * v);
-                    const __m512i low = _mm512_load_si512(n + VNNI_BLOCK + 16 * v);
                     float *const to = sum + (i + m) * stride + d + 16 * v;
-                    vec_store(to, vec_fma(vnni_total(high, low), unit, vec_load(to)));
+                    vec_store(to, vec_fma(amx_total(sums, m, v), unit, vec_load(to)));
                 }
             }
         }

@@ -13,9 +13,10 @@
  *   - where AMX is at work, the second 512-bit multiplier of a core is not (Sapphire and Emerald Rapids, within some
  *     hundred cycles), while its adders are. Integers hence become floats by an integer addition of MAGIC, and two
  *     multiplications are all that a row, vector and group cost (three with an offset). They bind. */
+#include "amx.h"
 #include "matmul_a8_avx512vnni_body.h"
 
-#define TILE_ROWS 16
+#define TILE_ROWS SM_AMX_ROWS
 #define SPAN 32      /* groups */
 #define CHUNK 256    /* rows between two expansions of a tile; their activations stay in the second-level cache */
 #define FEW_4_BIT 25 /* rows that vpdpbusd takes no longer for than tiles */
@@ -74,17 +75,13 @@ static inline size_t chunk_skip(const struct chunk *c, size_t block)
     return block < c->whole ? 0 : c->begin + block * TILE_ROWS - chunk_row(c, block);
 }
 
-/* In memory that is there whatever the compiler thinks is read of it: gcc 12 says the first eight bytes. */
 static inline void tiles_configure(void)
 {
-    static const struct {
-        uint8_t palette, start_row, reserved[14];
-        uint16_t row_bytes[16];
-        uint8_t rows[16];
-    } config = {.palette = 1,
-                .row_bytes = {[TILE_X] = SM_GROUP, [TILE_W] = 4 * LANES, [TILE_SUMS] = 4 * LANES},
-                .rows = {[TILE_X] = TILE_ROWS, [TILE_W] = SM_GROUP / 4, [TILE_SUMS] = TILE_ROWS}};
-    _tile_loadconfig(&config);
+    struct sm_amx_shapes shapes = {.palette = 1};
+    sm_amx_shape(&shapes, TILE_X, TILE_ROWS, SM_GROUP);
+    sm_amx_shape(&shapes, TILE_W, SM_GROUP / 4, 4 * LANES);
+    sm_amx_shape(&shapes, TILE_SUMS, TILE_ROWS, 4 * LANES);
+    sm_amx_configure(&shapes);
 }
 
 /* Four bits become 16 times the weight, in the upper half of a byte, where its sign is in place; the scale takes the 16
@@ -251,7 +248,7 @@ static inline __attribute__((always_inline)) void matmul_chunk(struct amx_scratc
                 for (size_t s = 0; s < count; s++)
                     expand_group(&scratch->w, 2 * t, s, tile + t * tile_bytes + (b + s) * block_bytes, quant_bytes,
                                  has_offset);
-            __asm__ volatile("" ::: "memory"); /* gcc 12 does not know that _tile_loadd reads memory */
+            sm_amx_written(&scratch->w);
             chunk_span(scratch, a, c, o, b, count, 2 * tiles, has_offset);
         }
         for (size_t t = 0; c->few && t < tiles; t++)

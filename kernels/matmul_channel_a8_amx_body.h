@@ -1,6 +1,7 @@
 /* matmul_channel_a8_amx_body.h - weights per output channel times int8 rows, by products of tiles.
  *
- * Included by one variant, after matmul_channel_a8_avx512vnni_body.h, whose loops take few rows. A block is two tiles
+ * Included by one variant, after matmul_channel_a8_avx512vnni_body.h, whose loops take up to FEW_FOR_TILES rows, which
+ * the variant defines. A block is two tiles
  * of rows by two of channels: four sums, which is what it takes to hide how long a product waits for the one before it,
  * and four loads for four products. Signed activations stand on the left, 64 inputs of each row; unsigned weights on
  * the right, where the layout is that of a tile already: a row is four inputs of sixteen channels. A single row tile
@@ -274,4 +275,14 @@ static void matmul_tiles(const ARGS *a, struct sm_part part)
         band_channels(&b, part);
     }
     _tile_release();
+}
+
+/* What a variant is: products of tiles where rows are many and their inputs have room. */
+static inline void matmul_by_rows(const ARGS *a, struct sm_part part)
+{
+    const size_t rows = part.row_end - part.row_begin;
+    if (rows > FEW_FOR_TILES && a->in <= MOST_IN_FOR_TILES)
+        matmul_tiles(a, part);
+    else if (rows)
+        matmul(a, part);
 }

@@ -11,10 +11,5 @@
 
 void sm_matmul_w4c_a8_amx(const void *args, struct sm_part part)
 {
-    const struct sm_matmul_c_a8 *a = args;
-    const size_t rows = part.row_end - part.row_begin;
-    if (rows > FEW_FOR_TILES && a->in <= MOST_IN_FOR_TILES)
-        matmul_tiles(a, part);
-    else if (rows)
-        matmul(a, part);
+    matmul_by_rows(args, part);
 }
