@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -19,6 +18,7 @@
 #include "counter_step.h"
 #include "counter_team.h"
 #include "counters.h"
+#include "facts_fixture.h"
 #include "play_pmu.h"
 
 /* What each counter has counted, and the call that was counted: primes, so that no two formulas agree by chance. */
@@ -190,21 +190,6 @@ static void a_record_divides_among_calls_and_adds_over_workers(void **state)
     sm_counters_destroy(counters);
 }
 
-static void write_fact(const char *folder, const char *file, const char *text)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 /* A unit that is read on several CPUs counts on each that its list names. */
 static void each_cpu_of_a_list_is_counted(void **state)
 {
@@ -216,9 +201,9 @@ static void each_cpu_of_a_list_is_counted(void **state)
     for (size_t i = 0; i < 4; i++) {
         char unit[160];
         snprintf(unit, sizeof unit, "%s/sys/bus/event_source/devices/unit_%zu", folder, i);
-        write_fact(unit, "type", "41\n");
-        write_fact(unit, "cpumask", lists[i]);
-        write_fact(unit, "format/event", "config:0-7\n");
+        fixture_write_fact(unit, "type", "41\n");
+        fixture_write_fact(unit, "cpumask", lists[i]);
+        fixture_write_fact(unit, "format/event", "config:0-7\n");
     }
     assert_int_equal(play_as("usable"), 0);
     play.sys = folder;

@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 #include "counter_formula.h"
 #include "counter_team.h"
 #include "counters.h"
+#include "facts_fixture.h"
 #include "play_pmu.h"
 #include "stimulus.h"
 
@@ -408,21 +408,6 @@ static void software_counters_count_with_and_without_privileges(void **state)
     }
 }
 
-static void write_fact(const char *folder, const char *file, const char *text)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, file);
-    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        mkdir(path, 0777);
-        *slash = '/';
-    }
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
 /* Units of the machine as the kernel lists them: two of a kind are added up, formats and scales are heeded. */
 static void units_of_the_machine_are_found_and_added(void **state)
 {
@@ -431,12 +416,12 @@ static void units_of_the_machine_are_found_and_added(void **state)
     assert_non_null(mkdtemp(folder));
     for (int i = 0; i < 2; i++) {
         snprintf(unit, sizeof unit, "%s/sys/bus/event_source/devices/power_%d", folder, i);
-        write_fact(unit, "type", "41\n");
-        write_fact(unit, "cpumask", "0\n");
-        write_fact(unit, "format/event", "config:0-7,32-35\n");
-        write_fact(unit, "events/energy-pkg", "event=0x102\n");
-        write_fact(unit, "events/energy-pkg.scale", "1e-8\n");
-        write_fact(unit, "events/energy-bad", "event=0x1002,colour=3\n");
+        fixture_write_fact(unit, "type", "41\n");
+        fixture_write_fact(unit, "cpumask", "0\n");
+        fixture_write_fact(unit, "format/event", "config:0-7,32-35\n");
+        fixture_write_fact(unit, "events/energy-pkg", "event=0x102\n");
+        fixture_write_fact(unit, "events/energy-pkg.scale", "1e-8\n");
+        fixture_write_fact(unit, "events/energy-bad", "event=0x1002,colour=3\n");
     }
     play_as("usable");
     play.sys = folder;

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,6 +19,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
+#include "facts_fixture.h"
 #include "machine.h"
 #include "machine_facts.h"
 #include "memory_peak.h"
@@ -276,16 +276,6 @@ static void a_planted_neighbour_is_flagged(void **state)
     json_decref(w);
 }
 
-static void write_file(const char *folder, const char *name, const char *text)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s%s", folder, name);
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
-}
-
 /* Control groups of both versions, made of files. */
 static void a_group_limits_memory(void **state)
 {
@@ -295,23 +285,19 @@ static void a_group_limits_memory(void **state)
     static const char *const files[] = {"/list", "/a/memory.max", "/a/b/memory.max", "/memory/memory.limit_in_bytes",
                                         "/memory/c/memory.limit_in_bytes"};
     assert_non_null(mkdtemp(root));
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        snprintf(path, sizeof path, "%s%s", root, folders[i]);
-        assert_int_equal(mkdir(path, 0700), 0);
-    }
     snprintf(list, sizeof list, "%s/list", root);
-    write_file(root, "/list", "0::/a/b\n");
+    fixture_write_fact(root, "list", "0::/a/b\n");
     assert_int_equal(sm_fact_memory_limit(list, root), 0);
-    write_file(root, "/a/b/memory.max", "max\n");
+    fixture_write_fact(root, "a/b/memory.max", "max\n");
     assert_int_equal(sm_fact_memory_limit(list, root), 0);
-    write_file(root, "/a/memory.max", "2147483648\n"); /* that of the group above binds */
+    fixture_write_fact(root, "a/memory.max", "2147483648\n"); /* that of the group above binds */
     assert_int_equal(sm_fact_memory_limit(list, root), 2147483648);
-    write_file(root, "/a/b/memory.max", "1000000\n");
+    fixture_write_fact(root, "a/b/memory.max", "1000000\n");
     assert_int_equal(sm_fact_memory_limit(list, root), 1000000);
-    write_file(root, "/list", "5:cpu:/c\n4:memory:/c\n");
-    write_file(root, "/memory/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
+    fixture_write_fact(root, "list", "5:cpu:/c\n4:memory:/c\n");
+    fixture_write_fact(root, "memory/memory.limit_in_bytes", "9223372036854771712\n"); /* none */
     assert_int_equal(sm_fact_memory_limit(list, root), 0);
-    write_file(root, "/memory/c/memory.limit_in_bytes", "4096000\n");
+    fixture_write_fact(root, "memory/c/memory.limit_in_bytes", "4096000\n");
     assert_int_equal(sm_fact_memory_limit(list, root), 4096000);
     assert_int_equal(sm_fact_memory_limit("/nowhere", root), 0);
     for (size_t i = sizeof files / sizeof *files; i-- > 0;) {
