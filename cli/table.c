@@ -5,6 +5,7 @@
 
 void sm_table_init(struct sm_table *table, int columns, const char *const *heading)
 {
+    if (columns < 1 || columns > SM_TABLE_COLUMNS) abort();
     *table = (struct sm_table){.columns = columns};
     sm_table_add(table, heading);
 }

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { SM_TABLE_COLUMNS = 8, SM_TABLE_WIDTH = 100 };
+enum { SM_TABLE_COLUMNS = 12, SM_TABLE_WIDTH = 100 };
 
 struct sm_table {
     int columns;
@@ -15,7 +15,8 @@ struct sm_table {
     int lost; /* no memory: rows are missing */
 };
 
-/* The first row is the heading; a NULL first cell: no heading. The strings are copied. */
+/* The first row is the heading; a NULL first cell: no heading. The strings are copied. More columns than
+   SM_TABLE_COLUMNS are a mistake of the caller: abort(). */
 void sm_table_init(struct sm_table *table, int columns, const char *const *heading);
 void sm_table_add(struct sm_table *table, const char *const *cells);
 /* A line of its own across the columns, in plain text only. */

@@ -200,6 +200,11 @@ static void ceilings_have_values_or_reasons(void **state)
     }
     assert_true(i >= 13);
     json_decref(page);
+    assert_int_equal(slotmark("ceilings --threads 1 --runs 1 --quiet"), 0);
+    assert_says("working set");
+    assert_says("MAC/cycle");
+    assert_int_equal(slotmark("ceilings --threads 1 --runs 1 --quiet -o md"), 0);
+    assert_says("| l1_read ");
     assert_int_equal(slotmark("ceilings --runs 0 2>&1"), 2);
     assert_int_equal(slotmark("ceilings --threads 0 2>&1"), 2);
 }
