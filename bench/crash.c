@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -100,6 +101,19 @@ static void on_tick(int number)
 static void on_exit_called(void)
 {
     if (crash.on) go_on_without("a call of exit");
+}
+
+/* Takes the place of the C library's, for plug-ins too: these end a process without a word to anyone. What exit itself
+ * calls is the library's own. */
+_Noreturn void _exit(int code)
+{
+    if (crash.on) go_on_without("a call of _exit");
+    for (;;) syscall(SYS_exit_group, code);
+}
+
+_Noreturn void _Exit(int code)
+{
+    _exit(code);
 }
 
 /* This process's own command line, with --resume PATH in front of what is passed on. */

@@ -2,11 +2,11 @@
  * it.
  *
  * Nothing is spent on it: no process for each case. While a case runs, the line that its record would be is at hand.
- * When SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT comes, exit is called, or the case has run for longer than its limit,
- * that line is appended to the result file and a fresh process of the same command put in this one's place (execve),
- * which resumes that file; --resume leaves out what crashed. Time in which the process is stopped does not count. The
- * handler calls nothing but the kernel. Where the line cannot be written, the process dies as ever; _exit cannot be
- * seen from within, and ends the run. */
+ * When SIGSEGV, SIGBUS, SIGILL, SIGFPE or SIGABRT comes, exit or _exit is called, or the case has run for longer than
+ * its limit, that line is appended to the result file and a fresh process of the same command put in this one's place
+ * (execve), which resumes that file; --resume leaves out what crashed. Time in which the process is stopped does not
+ * count. The handler calls nothing but the kernel. Where the line cannot be written, the process dies as ever. A bare
+ * system call exit_group, and SIGKILL, cannot be seen from within: they end the run. */
 #ifndef SM_CRASH_H
 #define SM_CRASH_H
 
