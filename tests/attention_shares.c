@@ -19,6 +19,11 @@
 
 static const char *const families[] = {"attention_f32", "attention_f16", "attention_i8", "attention_i16"};
 
+#ifdef SM_SANITIZED
+enum { SHAPES = 8 };
+#else
+enum { SHAPES = 24 };
+#endif
 enum order { FORWARD, BACKWARD, AT_ONCE, ORDERS };
 
 static void run(const struct sm_family *f, const struct sm_variant *v, const void *args, const struct sm_shape *shape,
@@ -70,7 +75,7 @@ static void check_variant(const struct sm_family *f, const struct sm_variant *v)
     static const int64_t head_dims[] = {8, 24, 64, 64, 128, 512}, groups[] = {1, 2, 3, 4, 7, 100};
     static const int64_t columns[] = {1, 2, 64, 65, 130, 320, 1000};
     struct sm_random r = {11};
-    for (uint64_t n = 0; n < 24; n++) {
+    for (uint64_t n = 0; n < SHAPES; n++) {
         const int64_t max_seq = columns[sm_random_below(&r, 7)], kv_heads = 1 + (int64_t)sm_random_below(&r, 4);
         const struct sm_shape shape = {
             {[SM_ATTENTION_ROWS] = 1,

@@ -15,15 +15,7 @@
 #include "runtime_fixture.h"
 
 /* A sanitizer has an allocator of its own, which this one would hide. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-
-#ifdef SANITIZED
+#ifdef SM_SANITIZED
 int main(void)
 {
     puts("skipped: a sanitizer owns the allocator");
