@@ -13,8 +13,8 @@
  *     MULADD(sum, w, x)    sum + the two products of each lane
  *     STORE(p, v)          to LANES aligned int32
  *
- * 32 bits hold the sums of CHUNK inputs: 4096 * 15 * 32768 and 480 * 128 * 32768 are below 2^31 (8-bit weights are
- * stored less 128). After each chunk they move to doubles, which hold them, and zero * sum, without loss: both are
+ * 32 bits hold the sums of HELD inputs: 4096 * 15 * 32768 and 480 * 128 * 32768 are below 2^31 (8-bit weights are
+ * stored less 128). After as many they move to doubles, which hold them, and zero * sum, without loss: both are
  * below 2^44. AVX2 has no conversion of 64-bit integers; the last steps take 256 bits in all variants. */
 #include <immintrin.h>
 #include <stdalign.h>
@@ -25,7 +25,7 @@
 
 #define UNITS 4
 #define STEP 8 /* inputs */
-#define CHUNK (BITS == 4 ? 4096u : 480u)
+#define HELD (BITS == 4 ? 4096u : 480u)
 
 /* Constant numbers of turns, of which `rows` and `units` are known at compile time to be few: unrolled wholly, so that
  * sums stay in registers. */
@@ -114,8 +114,8 @@ static inline __attribute__((always_inline)) void units_rows(const ARGS *a, size
                     begin % SM_CHANNELS / LANES * unit_bytes;
     }
     EACH_UNIT(u) EACH_ROW(k) for (size_t l = 0; l < LANES; l++) wide[u][k][l] = 0;
-    for (size_t i = 0; i < a->in; i += CHUNK) {
-        const size_t count = a->in - i < CHUNK ? a->in - i : CHUNK;
+    for (size_t i = 0; i < a->in; i += HELD) {
+        const size_t count = a->in - i < HELD ? a->in - i : HELD;
         VECTOR dot[UNITS][ROWS];
         EACH_UNIT(u) EACH_ROW(k) dot[u][k] = ZERO();
         add_inputs(dot, quants, a->x.q + r * a->in + i, a->in, ahead, count, units, rows);

@@ -105,11 +105,10 @@ static void attention_pays_for_its_scores(void **state)
     sm_record_destroy(r);
 }
 
-/* Queries in 16 bits, not floats. */
-static void held_to(const char *variant, const char *scheme)
+static void held_to(const char *family, const char *variant, const char *scheme)
 {
     const double most = sm_ceiling_named(sm_ceilings(1), scheme)->value;
-    struct sm_bench_case c = case_of("attention_i8", variant);
+    struct sm_bench_case c = case_of(family, variant);
     struct sm_share share;
     struct sm_record *r = judged(&c, 2 / most, &share);
     assert_string_equal(json_string_value(json_object_get(sm_record_json(r), "binding_ceiling")), scheme);
@@ -117,12 +116,22 @@ static void held_to(const char *variant, const char *scheme)
     sm_record_destroy(r);
 }
 
+/* Queries in 16 bits, not floats. */
 static void integer_attention_is_held_to_integers(void **state)
 {
     (void)state;
     if (!(sm_cpu_features() & SM_CPU_AVX512VNNI)) skip();
-    held_to("literal_avx512vnni", "dpwssd_i16_avx512vnni");
-    if (sm_cpu_features() & SM_CPU_AMX) held_to("literal_amx", "dpbsud_i16_amx");
+    held_to("attention_i8", "literal_avx512vnni", "dpwssd_i16_avx512vnni");
+    if (sm_cpu_features() & SM_CPU_AMX) held_to("attention_i8", "literal_amx", "dpbsud_i16_amx");
+}
+
+/* Tiles multiply bytes: two planes of them. */
+static void int16_rows_are_held_to_two_products(void **state)
+{
+    (void)state;
+    if (!(sm_cpu_features() & SM_CPU_AMX)) skip();
+    held_to("matmul_w4c_a16", "amx", "dpbsud_i16_amx");
+    held_to("matmul_w8c_a16", "amx", "dpbsud_i16_amx");
 }
 
 static struct sm_ceilings two(double bandwidth, double seconds)
@@ -245,6 +254,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(exp_and_tanh_bind_where_they_are_worked_out, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(attention_pays_for_its_scores, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(integer_attention_is_held_to_integers, open_rates, close_rates),
+        cmocka_unit_test_setup_teardown(int16_rows_are_held_to_two_products, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(the_better_ceiling_is_kept, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(far_memory_is_measured_again, open_rates, close_rates),
         cmocka_unit_test(a_ridge_is_where_two_ceilings_meet),
