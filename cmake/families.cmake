@@ -5,7 +5,7 @@ set(isa_any_flags "")
 set(isa_avx2_flags -mavx2 -mfma -mf16c)
 set(isa_avx512_flags -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c)
 set(isa_avx512vnni_flags ${isa_avx512_flags} -mavx512vnni)
-set(isa_amx_flags ${isa_avx512vnni_flags} -mamx-tile -mamx-int8)
+set(isa_amx_flags ${isa_avx512vnni_flags} -mamx-tile -mamx-int8 -mgfni)
 
 set(SM_KERNELS_DIR ${CMAKE_CURRENT_LIST_DIR}/../kernels)
 file(REAL_PATH ${SM_KERNELS_DIR} SM_KERNELS_DIR)

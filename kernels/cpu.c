@@ -52,7 +52,7 @@ uint32_t sm_cpu_hardware(void)
         __builtin_cpu_supports("avx512vl"))
         f |= SM_CPU_AVX512;
     if (__builtin_cpu_supports("avx512vnni")) f |= SM_CPU_AVX512VNNI;
-    if (tiles_allowed()) f |= SM_CPU_AMX;
+    if (__builtin_cpu_supports("gfni") && tiles_allowed()) f |= SM_CPU_AMX;
     return f;
 #else
     return 0;

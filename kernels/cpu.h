@@ -12,7 +12,7 @@ enum sm_cpu_feature {
     SM_CPU_AVX2 = 1u << 0,       /* with FMA and F16C */
     SM_CPU_AVX512 = 1u << 1,     /* F, BW, DQ, VL */
     SM_CPU_AVX512VNNI = 1u << 2, /* vpdpbusd, vpdpwssd on 512 bits */
-    SM_CPU_AMX = 1u << 3,        /* tiles and their products of bytes, which the kernel lets this process use */
+    SM_CPU_AMX = 1u << 3, /* tiles and their products of bytes, which the kernel lets this process use; with GFNI */
 };
 
 #define SM_NEEDS_any 0u

@@ -13,6 +13,7 @@
  *   - where AMX is at work, the second 512-bit multiplier of a core is not (Sapphire and Emerald Rapids, within some
  *     hundred cycles), while its adders are. Integers hence become floats by an integer addition of MAGIC, and two
  *     multiplications are all that a row, vector and group cost (three with an offset). They bind. */
+#define BESIDE_TILES
 #include "amx.h"
 #include "matmul_a8_avx512vnni_body.h"
 

@@ -11,7 +11,11 @@
  *     |dot| is below 2^22. Hence scale * dot = scale * float - scale * 1.5 * 2^23 is one instruction, rounded once.
  *   - an offset is one multiply-add with scale_x * sum.
  *
- * What this needs of the activations is made for STEP blocks ahead, on the stack. */
+ * What this needs of the activations is made for STEP blocks ahead, on the stack.
+ *
+ * Where BESIDE_TILES is defined, this is for processors with AMX. Their 512-bit shifts, ands and products share two
+ * ports, so a high nibble is one instruction of GFNI; loads and stores do not, so sums of many rows may pass through
+ * memory. */
 #include <immintrin.h>
 #include <stdalign.h>
 
@@ -19,10 +23,14 @@
 #include "matmul_walk.h"
 
 #define LANES 16
-#define ROWS 8        /* at most in one pass over a tile: weights from memory are passed over once */
+#define ROWS 8 /* at most in one pass over a tile: weights from memory are passed over once */
+#ifdef BESIDE_TILES
+#define ROWS_REPEAT ROWS
+#else
 #define ROWS_REPEAT 6 /* the most whose sums fit 32 registers: where tiles are passed over more than once */
-#define STEP 16       /* blocks; a vector of floats */
-#define AHEAD 8192    /* bytes that the prefetches are ahead of the loads */
+#endif
+#define STEP 16    /* blocks; a vector of floats */
+#define AHEAD 8192 /* bytes that the prefetches are ahead of the loads */
 #define MAGIC 0x4b400000
 
 /* Constant numbers of turns, of which `rows` is known at compile time: both gcc 12 and clang 14 unroll this wholly, and
@@ -47,6 +55,15 @@ static inline __m512i broadcast32(const void *four)
 static inline __m512 load_halves(const uint8_t *halves)
 {
     return _mm512_cvtph_ps(_mm256_load_si256((const __m256i *)(const void *)halves));
+}
+
+static inline __m512i high_nibbles(__m512i bytes)
+{
+#ifdef BESIDE_TILES
+    return _mm512_gf2p8affine_epi64_epi8(bytes, _mm512_set1_epi64(0x1020408000000000), 0); /* bit i is bit i + 4 */
+#else
+    return _mm512_and_si512(_mm512_srli_epi16(bytes, 4), _mm512_set1_epi8(15));
+#endif
 }
 
 /* dot += four weights of each channel times four values of each row, those at x. */
@@ -101,7 +118,7 @@ static inline __attribute__((always_inline)) void block_dot(__m512i dot[2][ROWS]
         if (quant_bytes == 16) {
             EACH_VECTOR(v) w[v] = _mm512_and_si512(bytes[v], low);
             dot_four(dot, w, x + j, in, rows);
-            EACH_VECTOR(v) w[v] = _mm512_and_si512(_mm512_srli_epi16(bytes[v], 4), low);
+            EACH_VECTOR(v) w[v] = high_nibbles(bytes[v]);
             dot_four(dot, w, x + 16 + j, in, rows);
         } else {
             dot_four(dot, bytes, x + j, in, rows);

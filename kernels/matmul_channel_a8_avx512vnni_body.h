@@ -5,7 +5,7 @@
  * how long an addition takes, and weights pass as one stream, which hardware follows best. More rows take two tiles,
  * so that each four of values that is broadcast meets two vectors of weights. Nothing but integers stands in the loop.
  * A sum is at most 15 * 127 * 2^20 or 255 * 127 * 2^16 in size, below 2^31, and so is zero * sum: the families' axes
- * end there. */
+ * end there. With BESIDE_TILES defined it is for processors with AMX. */
 #include <immintrin.h>
 
 #include "in_order.h"
@@ -42,7 +42,11 @@ static inline __attribute__((always_inline)) void load_step(__m512i w[2], const 
         const __m512i low = _mm512_set1_epi8(15);
         SM_IN_ORDER(bytes); /* gcc 12 else loads them twice */
         w[0] = _mm512_and_si512(bytes, low);
+#ifdef BESIDE_TILES /* a shift would take the products' ports as well; bit i is bit i + 4 */
+        w[1] = _mm512_gf2p8affine_epi64_epi8(bytes, _mm512_set1_epi64(0x1020408000000000), 0);
+#else
         w[1] = _mm512_and_si512(_mm512_srli_epi16(bytes, 4), low);
+#endif
     } else {
         w[0] = _mm512_load_si512(quants);
         w[1] = _mm512_load_si512(quants + 64);

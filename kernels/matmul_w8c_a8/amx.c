@@ -4,6 +4,7 @@
 #define ARGS struct sm_matmul_c_a8
 #define BITS 8
 #define SCALE_OF(x, r) ((x).scale[r])
+#define BESIDE_TILES
 #include "matmul_channel_a8_avx512vnni_body.h"
 
 #define FEW_FOR_TILES 8 /* rows that vpdpbusd takes as fast */

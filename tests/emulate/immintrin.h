@@ -11,6 +11,7 @@
 #include <simde/x86/avx512.h>
 #include <simde/x86/f16c.h>
 #include <simde/x86/fma.h>
+#include <simde/x86/gfni.h>
 
 #include "lacking.h"
 #include "tiles.h"
