@@ -15,7 +15,7 @@
  *
  * Where BESIDE_TILES is defined, this is for processors with AMX. Their 512-bit shifts, ands and products share two
  * ports, so a high nibble is one instruction of GFNI; loads and stores do not, so sums of many rows may pass through
- * memory. */
+ * memory; and they read memory faster as several streams (sm_prefetch_window). */
 #include <immintrin.h>
 #include <stdalign.h>
 
@@ -95,11 +95,17 @@ static inline __attribute__((always_inline)) void step_prepare(struct step *step
     }
 }
 
-/* Hardware follows the one stream of a tile, best where that is all that binds: few rows, of weights of 8 bits more
- * than of 4. More rows leave it too little time at the beginning of each page. */
-static inline int prefetches(size_t quant_bytes, size_t rows)
+/* Who fetches weights ahead. Hardware follows the one stream of a tile, best where that is all that binds: few rows, of
+ * weights of 8 bits more than of 4. More rows leave it too little time at the beginning of each page. */
+enum fetch { BY_PAGE, BY_LINE, BY_WINDOW };
+static inline enum fetch fetch_for(size_t quant_bytes, size_t rows)
 {
-    return rows > (quant_bytes == 16 ? 2 : 6);
+#ifdef BESIDE_TILES
+    (void)quant_bytes, (void)rows;
+    return BY_WINDOW;
+#else
+    return rows > (quant_bytes == 16 ? 2 : 6) ? BY_LINE : BY_PAGE;
+#endif
 }
 
 /* dot = a block's integers, from the starts on. */
@@ -113,7 +119,7 @@ static inline __attribute__((always_inline)) void block_dot(__m512i dot[2][ROWS]
         EACH_VECTOR(v)
         {
             bytes[v] = _mm512_load_si512(quants + 64 * v);
-            if (prefetches(quant_bytes, rows)) SM_PREFETCH_L2(quants + 64 * v + AHEAD);
+            if (fetch_for(quant_bytes, rows) == BY_LINE) SM_PREFETCH_L2(quants + 64 * v + AHEAD);
         }
         if (quant_bytes == 16) {
             EACH_VECTOR(v) w[v] = _mm512_and_si512(bytes[v], low);
@@ -147,7 +153,8 @@ static inline __attribute__((always_inline)) void store_rows(const ARGS *a, size
 static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const uint8_t *tile, size_t r, size_t o,
                                                             size_t quant_bytes, int has_offset, size_t rows)
 {
-    const size_t blocks = a->in / SM_GROUP, step_bytes = STEP * sm_tile_block_bytes(quant_bytes, has_offset);
+    const size_t blocks = a->in / SM_GROUP, block_bytes = sm_tile_block_bytes(quant_bytes, has_offset);
+    const enum fetch fetch = fetch_for(quant_bytes, rows);
     const int8_t *x = a->x.q + r * a->in;
     const __m512 magic = _mm512_castsi512_ps(_mm512_set1_epi32(MAGIC));
     struct step step;
@@ -156,8 +163,8 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
     for (size_t b = 0; b < blocks; b += STEP) {
         const size_t count = blocks - b < STEP ? blocks - b : STEP;
         step_prepare(&step, &a->x, r * blocks + b, blocks, count, quant_bytes, has_offset, rows);
-        if (!prefetches(quant_bytes, rows)) sm_prefetch_pages(tile, step_bytes);
-        for (size_t s = 0; s < count; s++, x += SM_GROUP, tile += sm_tile_block_bytes(quant_bytes, has_offset)) {
+        if (fetch == BY_PAGE) sm_prefetch_pages(tile, STEP * block_bytes);
+        for (size_t s = 0; s < count; s++, x += SM_GROUP, tile += block_bytes) {
             const uint8_t *scales = tile + sm_tile_scales_at(quant_bytes), *offsets = scales + 2 * SM_TILE;
             __m512i dot[2][ROWS];
             __m512 d[2], d_magic[2], m[2];
@@ -167,8 +174,9 @@ static inline __attribute__((always_inline)) void tile_rows(const ARGS *a, const
                 EACH_VECTOR(v) dot[v][k] = start;
             }
             block_dot(dot, tile, x, a->in, quant_bytes, rows);
-            if (prefetches(quant_bytes, rows)) SM_PREFETCH_L2(scales + AHEAD);
-            if (prefetches(quant_bytes, rows) && has_offset) SM_PREFETCH_L2(offsets + AHEAD);
+            if (fetch == BY_LINE) SM_PREFETCH_L2(scales + AHEAD);
+            if (fetch == BY_LINE && has_offset) SM_PREFETCH_L2(offsets + AHEAD);
+            if (fetch == BY_WINDOW) sm_prefetch_window(a->w, o / SM_TILE * blocks + b + s, block_bytes / 64);
             EACH_VECTOR(v)
             {
                 d[v] = load_halves(scales + 2 * LANES * v);

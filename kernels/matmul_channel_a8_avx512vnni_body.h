@@ -20,6 +20,11 @@
 #define STEP 8 /* inputs; a tile has 64 bytes of four bits or 128 of eight for them */
 #define STEP_BYTES (STEP * LANES * BITS / 8)
 #define AHEAD 8192 /* bytes; one or two rows stream faster without, but for the beginnings of pages */
+#ifdef BESIDE_TILES
+#define BY_WINDOW 1 /* as sm_prefetch_window says, up to FEW rows */
+#else
+#define BY_WINDOW 0
+#endif
 
 /* Constant numbers of turns, of which `rows` and `tiles` are known at compile time to be few: unrolled wholly, so that
  * sums stay in registers. */
@@ -98,14 +103,17 @@ static inline __attribute__((always_inline)) void few_rows(const ARGS *a, size_t
     __m512i dot[PARTS][ROWS], all[ROWS];
     row_offsets(at, a->in, rows);
     EACH_PART(p) EACH_ROW(k) dot[p][k] = _mm512_setzero_si512();
-    if (rows <= 2) sm_prefetch_pages(quants, sm_channel_tile_bytes(a->in, BITS));
+    if (!BY_WINDOW && rows <= 2) sm_prefetch_pages(quants, sm_channel_tile_bytes(a->in, BITS));
     for (size_t i = 0; i < a->in; i += PARTS * STEP, x += PARTS * STEP, quants += PARTS * STEP_BYTES) {
+        if (BY_WINDOW)
+            sm_prefetch_window(a->w, (size_t)(quants - (const uint8_t *)a->w) / (PARTS * STEP_BYTES),
+                               PARTS * STEP_BYTES / 64);
         EACH_PART(p)
         {
             __m512i w[2];
             load_step(w, quants + p * STEP_BYTES);
-            if (rows > 2) SM_PREFETCH_L2(quants + p * STEP_BYTES + AHEAD);
-            if (rows > 2 && BITS == 8) SM_PREFETCH_L2(quants + p * STEP_BYTES + 64 + AHEAD);
+            if (!BY_WINDOW && rows > 2) SM_PREFETCH_L2(quants + p * STEP_BYTES + AHEAD);
+            if (!BY_WINDOW && rows > 2 && BITS == 8) SM_PREFETCH_L2(quants + p * STEP_BYTES + 64 + AHEAD);
             EACH_ROW(k)
             {
                 const int8_t *eight = x + at[k] + p * STEP;
