@@ -19,8 +19,9 @@
 #define SEED 7 /* with bias, residual and wide strides */
 
 static const struct sm_shape shapes[] = {
-    {{27, 77, 544}}, /* rows beyond two tiles; a last tile and a last step not full */
-    {{70, 35, 288}}, /* rows beyond those that share a piece of the inputs */
+    {{27, 77, 544}},  /* rows beyond two tiles; a last tile and a last step not full */
+    {{70, 35, 288}},  /* rows beyond those that share a piece of the inputs */
+    {{43, 35, 1120}}, /* a last tile of rows that begins in the one before it, whose sums wait for more inputs */
 };
 
 union args {
