@@ -94,10 +94,11 @@ static void on_call(void *state, const struct sm_step *step, const struct sm_par
 
 static void run_shares(const struct sm_step *step, size_t shares, size_t thread, size_t team)
 {
-    for (size_t i = thread; i < shares; i += team) {
-        const struct sm_part *part = &step->parts[i];
-        if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
-    }
+    for (size_t owner = thread; owner < shares; owner += team)
+        for (size_t i = 0; i < step->each; i++) {
+            const struct sm_part *part = &step->parts[owner * step->each + i];
+            if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
+        }
 }
 
 /* The last call once more, without the session: each step finds in the caches what it finds in the model. */

@@ -10,6 +10,8 @@
 #ifndef SM_PLAN_H
 #define SM_PLAN_H
 
+#include <stdalign.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,11 +70,18 @@ enum sm_layer_kind sm_layer_kind_of(const struct sm_model_shape *shape, size_t l
 
 #define SM_NO_LAYER SIZE_MAX
 
+/* How many of a thread's own parts somebody has taken in this call. A cache line of its own: threads count at once. */
+struct sm_taken {
+    alignas(64) _Atomic size_t parts;
+};
+
 struct sm_step {
     sm_kernel_fn *fn;
     const void *args;
-    const struct sm_part *parts; /* [threads] */
-    bool barrier;                /* all threads must have ended the steps before */
+    const struct sm_part *parts; /* [threads][each] */
+    size_t each;
+    struct sm_taken *taken; /* [threads]: who is done with his own parts takes others'; NULL: nobody does */
+    bool barrier;           /* all threads must have ended the steps before */
     enum sm_label label;
     size_t layer; /* SM_NO_LAYER: outside them */
     enum sm_layer_kind kind;

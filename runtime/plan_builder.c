@@ -91,13 +91,26 @@ static bool is_short(const struct plan_builder *b, const struct sm_family *famil
     return !strcmp(family->group, "cache_write");
 }
 
-/* The shares of all threads. Returns whether thread 0 has everything. */
+/* Cores are not alike: some have less of a clock, and a guest's have neighbours. Steps of many rows are cut into
+ * several parts a thread, and a thread that is done with its own takes the others'. Few rows are one sweep over the
+ * weights, of which a thread's own caches may hold its share, and too short to be cut. Cache writes are shared out by
+ * each call. */
+#define PARTS_EACH 4
+#define PARTS_ROWS 16 /* of a part at least, were it rows that are cut */
+static size_t parts_each(const struct plan_builder *b, const struct sm_family *family)
+{
+    const size_t threads = b->options->threads, each = b->rows / (PARTS_ROWS * threads);
+    if (threads == 1 || each < 2 || !strcmp(family->group, "cache_write") || !strcmp(family->name, "argmax")) return 1;
+    return each < PARTS_EACH ? each : PARTS_EACH;
+}
+
+/* The parts of all threads. Returns whether thread 0 has everything. */
 static bool add_parts(struct sm_part *parts, const struct sm_family *family, const struct sm_shape *shape,
-                      size_t threads, bool alone)
+                      size_t threads, size_t each, bool alone)
 {
     size_t busy = 0;
-    for (size_t i = 0; i < threads; i++) {
-        parts[i] = plan_share(family, shape, threads, i, alone);
+    for (size_t i = 0; i < threads * each; i++) {
+        parts[i] = plan_share(family, shape, threads * each, i, alone);
         if (i && parts[i].row_begin < parts[i].row_end && parts[i].col_begin < parts[i].col_end) busy++;
     }
     return !busy;
@@ -129,17 +142,20 @@ static bool needs_barrier(struct plan_builder *b, bool alone, unsigned reads, un
 void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice choice, const void *args,
                 size_t args_bytes, const struct sm_shape *shape, unsigned reads, unsigned writes)
 {
-    const size_t threads = b->options->threads;
+    const size_t threads = b->options->threads, each = parts_each(b, choice.family);
     void *copy = plan_take(b, args_bytes);
-    struct sm_part *parts = plan_take(b, threads * sizeof *parts);
+    struct sm_part *parts = plan_take(b, threads * each * sizeof *parts);
+    struct sm_taken *taken = each > 1 ? plan_take(b, threads * sizeof *taken) : NULL;
     if (b->arena) {
         memcpy(copy, args, args_bytes);
-        bool alone = add_parts(parts, choice.family, shape, threads, is_short(b, choice.family));
+        bool alone = add_parts(parts, choice.family, shape, threads, each, is_short(b, choice.family));
         if (label == SM_LABEL_CACHE_WRITE) alone = is_short(b, choice.family); /* calls may share it out anew */
         struct sm_step *step = &b->plan.steps[b->step_count];
         *step = (struct sm_step){.fn = choice.variant->fn,
                                  .args = copy,
                                  .parts = parts,
+                                 .each = each,
+                                 .taken = taken,
                                  .barrier = needs_barrier(b, alone, reads, writes),
                                  .label = label,
                                  .layer = b->layer,

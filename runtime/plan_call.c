@@ -69,6 +69,9 @@ void sm_plan_set(struct sm_plan *p, const struct sm_call *call)
     set_rotations(p, call);
     set_views(p, call);
     set_zero_slots(p, call);
+    for (size_t i = 0; i < p->step_count; i++)
+        for (size_t t = 0; p->steps[i].taken && t < threads; t++)
+            atomic_store_explicit(&p->steps[i].taken[t].parts, 0, memory_order_relaxed);
     for (size_t i = 0; i < p->mask_count; i++) {
         p->mask[i].args->past_valid = call->past - first_shown(p->mask[i].past, call->past);
         p->mask[i].args->begin = call->begin;

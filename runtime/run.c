@@ -16,12 +16,41 @@ static void add_time(struct sm_step_times *times, const struct sm_step *step, ui
     times->kind_calls[step->label][step->kind]++;
 }
 
-/* Every thread's share of every step; thread 0 keeps the time. Fewer threads than planned do more shares each. */
+static void run_part(const struct sm_session *s, const struct sm_step *step, size_t i)
+{
+    const struct sm_run_hooks *hooks = &s->options.hooks;
+    const struct sm_part *part = &step->parts[i];
+    if (part->row_begin >= part->row_end || part->col_begin >= part->col_end) return;
+    if (hooks->call)
+        hooks->call(hooks->state, step, part);
+    else
+        step->fn(step->args, *part);
+}
+
+/* A thread's own parts, and where parts are taken as they come, what is left of the others'. Whoever counts calls wants
+ * the same ones by the same thread each time. Fewer threads than planned do more each. */
+static void run_step(const struct sm_session *s, const struct sm_step *step, size_t thread, size_t team)
+{
+    const size_t threads = s->options.threads, each = step->each;
+    if (step->taken && !s->options.hooks.call) {
+        for (size_t n = 0; n < threads; n++) {
+            const size_t owner = (thread + n) % threads;
+            _Atomic size_t *taken = &step->taken[owner].parts;
+            for (size_t i; (i = atomic_fetch_add_explicit(taken, 1, memory_order_relaxed)) < each;)
+                run_part(s, step, owner * each + i);
+        }
+    } else {
+        for (size_t owner = thread; owner < threads; owner += team)
+            for (size_t i = 0; i < each; i++) run_part(s, step, owner * each + i);
+    }
+}
+
+/* Every thread's part of every step; thread 0 keeps the time. */
 static void walk(const struct sm_session *s, const struct sm_plan *plan, const struct sm_call *call, size_t thread,
                  size_t team, struct sm_step_times *times)
 {
     const struct sm_step *steps = sm_plan_steps(plan);
-    const size_t count = sm_plan_step_count(plan), shares = s->options.threads;
+    const size_t count = sm_plan_step_count(plan);
     const struct sm_run_hooks *hooks = &s->options.hooks;
     uint64_t (*clock_ns)(void) = thread == 0 ? s->options.clock_ns : NULL;
     uint64_t (*shared_ns)(void) = hooks->share ? s->options.clock_ns : NULL;
@@ -38,14 +67,7 @@ static void walk(const struct sm_session *s, const struct sm_plan *plan, const s
         }
         if (hooks->step && thread == 0) hooks->step(hooks->state, step, call->begin, call->count);
         const uint64_t begin = shared_ns ? shared_ns() : 0;
-        for (size_t share = thread; share < shares; share += team) {
-            const struct sm_part *part = &step->parts[share];
-            if (part->row_begin >= part->row_end || part->col_begin >= part->col_end) continue;
-            if (hooks->call)
-                hooks->call(hooks->state, step, part);
-            else
-                step->fn(step->args, *part);
-        }
+        run_step(s, step, thread, team);
         if (shared_ns) hooks->share(hooks->state, step, thread, begin, shared_ns());
     }
 #pragma omp barrier

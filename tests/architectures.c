@@ -231,7 +231,8 @@ static void test_last_row(void **state)
             size_t rows[SM_LAYER_KINDS] = {0}, copies = 0;
             for (size_t at = 0; at < sm_plan_step_count(plan); at++) {
                 copies += steps[at].label == SM_LABEL_LAST_ROW;
-                for (size_t share = 0; share < o.threads && steps[at].label == SM_LABEL_ATTENTION; share++)
+                for (size_t share = 0; share < o.threads * steps[at].each && steps[at].label == SM_LABEL_ATTENTION;
+                     share++)
                     if (steps[at].parts[share].row_end > rows[steps[at].kind])
                         rows[steps[at].kind] = steps[at].parts[share].row_end;
             }

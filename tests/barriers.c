@@ -32,9 +32,12 @@ static void run_thread_by_thread(const struct sm_plan *plan, size_t threads, boo
         for (to = from + 1; to < count && !steps[to].barrier;) to++;
         for (size_t t = 0; t < threads; t++)
             for (size_t i = from; i < to; i++) {
-                const struct sm_part *part = &steps[i].parts[last_first ? threads - 1 - t : t];
-                if (part->row_begin < part->row_end && part->col_begin < part->col_end)
-                    steps[i].fn(steps[i].args, *part);
+                const size_t owner = last_first ? threads - 1 - t : t;
+                for (size_t p = owner * steps[i].each; p < (owner + 1) * steps[i].each; p++) {
+                    const struct sm_part *part = &steps[i].parts[p];
+                    if (part->row_begin < part->row_end && part->col_begin < part->col_end)
+                        steps[i].fn(steps[i].args, *part);
+                }
             }
     }
 }

@@ -289,6 +289,30 @@ static void test_fewer_threads(void **state)
     assert_memory_equal(logits[0], logits[1], sizeof logits[0]);
 }
 
+/* Steps of many rows are cut into parts that threads take as they come: each is done once, in every call. */
+static void test_parts_as_they_come(void **state)
+{
+    (void)state;
+    float logits[160];
+    int32_t many[90];
+    for (size_t i = 0; i < 90; i++) many[i] = (int32_t)(i * 7 % 160);
+    for (size_t threads = 1; threads <= 4; threads++) {
+        struct fixture f;
+        const struct sm_session_options options = {.max_seq = 96, .kv = SM_KV_F16, .threads = threads};
+        open_model(&f, "native", &options);
+        size_t shared = 0;
+        const struct sm_plan *plan = sm_session_plan(f.session, SM_PHASE_PREFILL);
+        for (size_t i = 0; i < sm_plan_step_count(plan); i++) shared += sm_plan_steps(plan)[i].taken != NULL;
+        assert_int_equal(shared > 0, threads == 2 || threads == 3); /* of 16 rows at least */
+        for (int n = 0; n < 10; n++) {
+            assert_int_equal(sm_session_prefill(f.session, many, 90, SM_PAD_RIGHT, why, sizeof why), 0);
+            if (threads == 1 && n == 0) memcpy(logits, sm_session_logits(f.session), sizeof logits);
+            assert_memory_equal(sm_session_logits(f.session), logits, sizeof logits);
+        }
+        fixture_close(&f);
+    }
+}
+
 static void test_synthetic(void **state)
 {
     (void)state;
@@ -347,7 +371,7 @@ int main(void)
         cmocka_unit_test(test_calls),           cmocka_unit_test(test_variants_and_sizes),
         cmocka_unit_test(test_fewer_threads),   cmocka_unit_test(test_synthetic),
         cmocka_unit_test(test_refusals),        cmocka_unit_test(test_assumed_slots),
-        cmocka_unit_test(test_known_zeros),
+        cmocka_unit_test(test_known_zeros),     cmocka_unit_test(test_parts_as_they_come),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
