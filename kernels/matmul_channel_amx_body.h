@@ -21,10 +21,10 @@
  *
  * Loads are what binds: a line from the second-level cache is reckoned at two cycles, and four products take 64. So a
  * band of rows goes over the weights together. Its activations are copied once into tiles that lie in one piece; of a
- * pair of channel tiles, CHUNK inputs at a time stay in the first-level cache for all blocks of the band, and sums wait
- * in memory between chunks. Activations pass it by. Weights that lie otherwise than tiles want them are expanded there.
- * All row tiles of a band are of one height: the last one may begin in the one before it, and then stores only its own
- * rows. Zeros follow the last inputs.
+ * pair of channel tiles, up to CHUNK inputs at a time stay in the first-level cache for all blocks of the band, and
+ * sums wait in memory between chunks. Activations pass it by. Weights that lie otherwise than tiles want them are
+ * expanded there. All row tiles of a band are of one height: the last one may begin in the one before it, and then
+ * stores only its own rows. Zeros follow the last inputs.
  *
  * Between products `meanwhile` does the last steps of the block before, and fetches the weights of the next channels.
  */
@@ -33,7 +33,7 @@
 #include "amx.h"
 
 #define DEPTH 64                           /* inputs of a product */
-#define CHUNK (AS_TILES_WANT ? 1024 : 512) /* measured: expanding takes room too */
+#define CHUNK (AS_TILES_WANT ? 1024 : 576) /* at most; measured: expanding takes room too */
 #define BAND 256                           /* rows, at most */
 #define BAND_BLOCKS (BAND / SM_AMX_ROWS * PLANES / 2)
 #define BAND_BYTES (256 * 1024) /* of a plane of activations */
@@ -49,6 +49,7 @@ typedef int32_t block_sums[4][TILE_WORDS];
 struct band {
     const ARGS *a;
     size_t row, rows, tiles, strips, height, steps; /* steps: of DEPTH inputs */
+    size_t chunk;                                   /* inputs, whole steps: all as equal as can be */
     /* The block whose last steps are due: its first row tile and channel, and of its rows, which are counted through
      * all its row tiles, those from late_row on, a few after every four products. */
     size_t late_tile, late_o, late_row, late_rows, late_step;
@@ -215,8 +216,8 @@ static inline void band_pair(struct band *b, size_t o, block_sums *sums)
 {
     const size_t in = b->a->in, tile_bytes = sm_channel_tile_bytes(in, BITS);
     const uint8_t *quants = tile_of(b->a, o) + SM_CHANNEL_HEAD;
-    for (size_t i = 0; i < in; i += CHUNK, quants += CHUNK * LANES * BITS / 8) {
-        const size_t count = in - i < CHUNK ? in - i : CHUNK;
+    for (size_t i = 0; i < in; i += b->chunk, quants += b->chunk * LANES * BITS / 8) {
+        const size_t count = in - i < b->chunk ? in - i : b->chunk;
         const uint8_t *w[2] = {quants, quants + tile_bytes};
         if (!AS_TILES_WANT || count % DEPTH) {
             expand(b, quants, tile_bytes, count);
@@ -266,6 +267,8 @@ static void begin_band(struct band *b, const ARGS *a, size_t row, size_t rows)
     b->strips = PLANES * b->tiles;
     b->height = (rows + b->tiles - 1) / b->tiles;
     b->steps = (a->in + DEPTH - 1) / DEPTH;
+    const size_t chunks = (a->in + CHUNK - 1) / CHUNK;
+    b->chunk = (b->steps + chunks - 1) / chunks * DEPTH;
     for (unsigned t = 0; t < 6; t++) sm_amx_shape(&shapes, t, b->height, SM_AMX_BYTES);
     for (unsigned t = 6; t < 8; t++) sm_amx_shape(&shapes, t, DEPTH / 4, SM_AMX_BYTES);
     sm_amx_configure(&shapes);

@@ -9,7 +9,7 @@
 #define SCALE_OF(x, r) ((void)(r), (x).scale)
 #include "matmul_channel_a16_body.h"
 
-#define FEW_FOR_TILES 5 /* rows that vpdpwssd takes as fast */
+#define FEW_FOR_TILES 2 /* rows that vpdpwssd takes as fast */
 #include "matmul_channel_a16_amx_body.h"
 
 void sm_matmul_w4c_a16_amx(const void *args, struct sm_part part)
