@@ -107,4 +107,4 @@ static double bytes(const struct sm_shape *s)
     return ops(s) * (sizeof(A16_ELEMENT) + sizeof(int16_t)) + (double)s->dim[0] * sizeof(int64_t);
 }
 
-SM_ROWS_WORKLOAD(A16_WORKLOAD, A16_FAMILY, sm_refuse_nothing);
+SM_ROWS_WORKLOAD(A16_WORKLOAD, A16_FAMILY, sm_refuse_nothing, bytes);

@@ -150,4 +150,10 @@ static double bytes(const struct sm_shape *s)
     return 4 * (ops(s) + rows) + rows * (double)row_bytes((size_t)s->dim[SM_EMBEDDING_COLS]);
 }
 
-SM_ROWS_WORKLOAD(EMBEDDING_WORKLOAD, EMBEDDING_FAMILY, refuse);
+/* The whole table, of which a call reads a few rows. */
+static double held(const struct sm_shape *s)
+{
+    return bytes(s) + (double)s->dim[SM_EMBEDDING_VOCAB] * (double)row_bytes((size_t)s->dim[SM_EMBEDDING_COLS]);
+}
+
+SM_ROWS_WORKLOAD(EMBEDDING_WORKLOAD, EMBEDDING_FAMILY, refuse, held);

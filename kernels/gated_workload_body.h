@@ -134,4 +134,4 @@ static double bytes(const struct sm_shape *s)
     return 12 * ops(s);
 }
 
-SM_ROWS_WORKLOAD(GATED_WORKLOAD, GATED_FAMILY, sm_refuse_nothing);
+SM_ROWS_WORKLOAD(GATED_WORKLOAD, GATED_FAMILY, sm_refuse_nothing, bytes);

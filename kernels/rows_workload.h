@@ -153,11 +153,11 @@ static inline const char *sm_refuse_nothing(const struct sm_shape *shape)
 }
 
 /* Defines the workload `symbol` of the family `name` whose file has create, prepare, error, damage, ops, bytes and
- * destroy; ops counts elements, and an instance holds what one call moves. */
-#define SM_ROWS_WORKLOAD(symbol, name, refuse_)                                                                        \
+ * destroy; ops counts elements. held: says what an instance's operands take, as `bytes` does where a call moves all. */
+#define SM_ROWS_WORKLOAD(symbol, name, refuse_, held)                                                                  \
     static size_t footprint(const struct sm_shape *shape)                                                              \
     {                                                                                                                  \
-        return (size_t)bytes(shape);                                                                                   \
+        return (size_t)held(shape);                                                                                    \
     }                                                                                                                  \
     const struct sm_workload symbol = {                                                                                \
         .family = name,                                                                                                \

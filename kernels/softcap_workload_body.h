@@ -123,4 +123,4 @@ static double bytes(const struct sm_shape *s)
     return 8 * ops(s) + (index_of(&args) ? 4 * (double)s->dim[SOFTCAP_ROWS] : 0);
 }
 
-SM_ROWS_WORKLOAD(SOFTCAP_WORKLOAD, SOFTCAP_FAMILY, sm_refuse_nothing);
+SM_ROWS_WORKLOAD(SOFTCAP_WORKLOAD, SOFTCAP_FAMILY, sm_refuse_nothing, bytes);

@@ -99,4 +99,4 @@ static double bytes(const struct sm_shape *s)
     return 4 * (ops(s) + (double)s->dim[SM_ARGMAX_ROWS]);
 }
 
-SM_ROWS_WORKLOAD(sm_workload_argmax, "argmax", sm_refuse_nothing);
+SM_ROWS_WORKLOAD(sm_workload_argmax, "argmax", sm_refuse_nothing, bytes);

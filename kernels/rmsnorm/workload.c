@@ -155,4 +155,4 @@ static double bytes(const struct sm_shape *s)
     return (s->dim[SM_RMSNORM_RESIDUAL] ? 12 : 8) * ops(s) + 4 * (double)s->dim[SM_RMSNORM_COLS];
 }
 
-SM_ROWS_WORKLOAD(sm_workload_rmsnorm, "rmsnorm", sm_refuse_nothing);
+SM_ROWS_WORKLOAD(sm_workload_rmsnorm, "rmsnorm", sm_refuse_nothing, bytes);

@@ -143,4 +143,4 @@ static double bytes(const struct sm_shape *s)
     return 8 * ops(s) + 4 * (double)s->dim[SM_ROPE_ROWS] * (double)s->dim[SM_ROPE_HEAD_DIM];
 }
 
-SM_ROWS_WORKLOAD(sm_workload_rope, "rope", refuse);
+SM_ROWS_WORKLOAD(sm_workload_rope, "rope", refuse, bytes);
