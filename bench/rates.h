@@ -1,7 +1,8 @@
 /* rates.h - how fast a case was, and how near the machine's limit.
  *
  * The limits are measure's ceilings, and limit.h says which of them binds. L3 and DRAM are measured again beside each
- * cold case. An impossible rate is no result but an error. */
+ * cold case, and where a case was faster than one of them, since a neighbour holds them down for seconds. An impossible
+ * rate is no result but an error. */
 #ifndef SM_RATES_H
 #define SM_RATES_H
 

@@ -1,13 +1,11 @@
 #include "ceilings.h"
 
 #include <math.h>
-#include <omp.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#include "ceiling_kernels.h"
+#include "ceiling_team.h"
 #include "clock.h"
 #include "machine.h"
 
@@ -16,111 +14,6 @@ enum { L1, L2, L3, DRAM, LEVELS };
 enum { SIZES = 3, WAYS = 6 };
 
 static const char *const kinds[] = {"read", "write", "copy", "stream"};
-
-/* A team at work: each worker has its share of the memory, or the same scheme. */
-struct team {
-    int threads;
-    const struct sm_pin *pin; /* NULL: stay where the system puts us */
-    char *memory;
-    size_t share; /* bytes from one worker's memory to the next one's */
-};
-
-struct job {
-    const struct sm_scheme *scheme; /* NULL: memory */
-    enum sm_memory_kind kind;
-    size_t offset, bytes; /* of each worker's memory, in one pass */
-    size_t span;          /* 0: all passes there; or each repetition takes the next bytes of so many, round and round */
-    uint64_t passes;
-    int repetitions; /* one more is made, and dropped */
-    bool own;        /* the workers share nothing that they need */
-};
-
-/* What a team's repetitions came to. */
-struct seen {
-    double ns;     /* of one in which all do it */
-    double cycles; /* of a core's own clock; INFINITY: not own, or the clock is not known */
-};
-
-/* A worker's best repetitions. */
-struct worker {
-    double ns, cycles;
-    double apart; /* how far the clocks before and after that one of `cycles` differ */
-};
-
-static void do_job(const struct job *job, char *memory, int repetition)
-{
-    const size_t at = job->span ? (job->offset + (size_t)repetition * job->bytes) % job->span : job->offset;
-    if (job->scheme)
-        job->scheme->run(job->passes);
-    else
-        sm_memory_run(job->kind, memory + at, job->bytes, job->passes);
-}
-
-/* The fewest cycles where the clock stood still, within a hundredth; failing that, where it moved least. */
-static void count_cycles(struct worker *best, double ns, double hz_before, double hz_after)
-{
-    const double still = 0.01, apart = fabs(hz_after - hz_before) / hz_before;
-    const double cycles = ns * 1e-9 * (hz_before + hz_after) / 2;
-    if (apart < still ? best->apart >= still || cycles < best->cycles : apart < best->apart) {
-        best->cycles = cycles;
-        best->apart = apart;
-    }
-}
-
-/* Best of the repetitions. A repetition takes as long as its slowest worker; where they share nothing, each has a best
- * of its own, and what is returned is the time in which a team of such workers does as much. The clock of a core is
- * seen right before and after each of its repetitions: a guest's moves by a tenth within a run. */
-static struct seen run_team(struct team *team, const struct job *job)
-{
-    double best = INFINITY, slowest = 0, own_rates = 0, own_per_cycle = 0;
-#pragma omp parallel num_threads(team->threads)
-    {
-        const int t = omp_get_thread_num();
-        struct worker own = {INFINITY, INFINITY, INFINITY};
-        char why[128];
-        cpu_set_t before;
-        const int pinned =
-            team->pin && !sched_getaffinity(0, sizeof before, &before) && !sm_pin_self(team->pin, t, why, sizeof why);
-        double hz = job->own ? sm_core_hz_glance() : NAN;
-        for (int r = 0; r <= job->repetitions; r++) {
-#pragma omp single
-            slowest = 0;
-            const uint64_t start = sm_clock_ns();
-            do_job(job, team->memory + (size_t)t * team->share, r);
-            const double ns = (double)(sm_clock_ns() - start);
-            if (job->own) {
-                const double hz_before = hz;
-                hz = sm_core_hz_glance();
-                if (r > 0) count_cycles(&own, ns, hz_before, hz);
-            }
-            if (r > 0) own.ns = fmin(own.ns, ns);
-#pragma omp critical(sm_ceilings)
-            slowest = fmax(slowest, ns);
-#pragma omp barrier
-#pragma omp single
-            if (r > 0) best = fmin(best, slowest);
-        }
-#pragma omp critical(sm_ceilings)
-        {
-            own_rates += 1 / own.ns;
-            own_per_cycle += 1 / own.cycles;
-        }
-        if (pinned) sched_setaffinity(0, sizeof before, &before);
-    }
-    return (struct seen){job->own ? team->threads / own_rates : best, team->threads / own_per_cycle};
-}
-
-/* How many passes fill the time, by one worker alone: more until a tenth of it is seen. */
-static uint64_t passes_for(const struct team *team, struct job job, double want_ns)
-{
-    for (job.passes = 1; job.passes < 1u << 30; job.passes *= 4) {
-        const uint64_t start = sm_clock_ns();
-        do_job(&job, team->memory, 0);
-        const double ns = (double)(sm_clock_ns() - start);
-        if (ns >= want_ns / 10) return (uint64_t)fmax(1, (double)job.passes * want_ns / ns);
-    }
-    return job.passes;
-}
 
 static struct sm_ceiling *add(struct sm_ceilings *out, const char *unit, int threads)
 {
@@ -178,7 +71,8 @@ struct memory_row {
     struct sm_ceiling *ceiling;
 };
 
-static void keep_better(struct memory_row *row, const struct job *job, int threads, struct seen seen)
+static void keep_better(struct memory_row *row, const struct sm_ceiling_job *job, int threads,
+                        struct sm_ceiling_seen seen)
 {
     struct sm_ceiling *c = row->ceiling;
     const double bytes = (double)job->passes * (double)job->bytes, rate = bytes * threads / seen.ns * 1e9;
@@ -191,24 +85,23 @@ static void keep_better(struct memory_row *row, const struct job *job, int threa
     if (row->per_cycle > 0) c->core_hz = c->value / (threads * row->per_cycle);
 }
 
-/* A level that each core has to itself. */
-static void measure_near(struct memory_row *row, struct team *team, int round)
+/* A level that each core has to itself, by sets of each size. */
+static void measure_near(struct memory_row *row, struct sm_ceiling_team *team, int round)
 {
     const double want_ns = 0.4e6; /* many short ones: one of them is undisturbed */
-    size_t sizes = 0;
-    while (sizes < SIZES && row->level->bytes[sizes]) sizes++;
-    if (!sizes) return;
-    struct job job = {.kind = row->ways[0], .bytes = row->level->bytes[(size_t)round % sizes], .own = true};
-    /* other pages in each round: those of one place may crowd into the same sets */
-    job.offset = round_down((team->share - job.bytes) / ROUNDS * (size_t)round);
-    job.repetitions = 4;
-    job.passes = passes_for(team, job, want_ns);
-    keep_better(row, &job, team->threads, run_team(team, &job));
+    for (size_t i = 0; i < SIZES && row->level->bytes[i]; i++) {
+        struct sm_ceiling_job job = {
+            .kind = row->ways[0], .bytes = row->level->bytes[i], .repetitions = 3, .own = true};
+        /* other pages in each round: those of one place may crowd into the same sets */
+        job.offset = round_down((team->share - job.bytes) / ROUNDS * (size_t)round);
+        job.passes = sm_ceiling_passes(team, job, want_ns);
+        keep_better(row, &job, team->threads, sm_ceiling_run(team, &job));
+    }
 }
 
 /* One that they share: short pieces of the whole set, one after another, so that what is taken next was last touched a
  * whole set ago, and one of them is undisturbed. */
-static void measure_far(struct memory_row *row, struct team *team, int round)
+static void measure_far(struct memory_row *row, struct sm_ceiling_team *team, int round)
 {
     const struct level *level = row->level;
     const bool beyond = !strcmp(level->name, "dram");
@@ -216,57 +109,69 @@ static void measure_far(struct memory_row *row, struct team *team, int round)
     size_t piece = level->bytes[0] / pieces / grain * grain;
     if (piece > most) piece = most;
     if (!piece || (beyond && round % 3)) return;
-    struct job job = {.bytes = piece, .span = level->bytes[0] / piece * piece, .passes = 1};
+    struct sm_ceiling_job job = {.bytes = piece, .span = level->bytes[0] / piece * piece, .passes = 1};
     if (!beyond || row->ways[0] == SM_MEMORY_READ) { /* into the cache; or what is written there out of it first */
         job.kind = SM_MEMORY_READ;
         job.offset = *row->at;
         job.repetitions = (int)(job.span / piece) - 1;
-        run_team(team, &job);
+        sm_ceiling_run(team, &job);
     }
     job.repetitions = beyond ? 8 : 4;
     for (size_t i = 0; i < row->count; i++) {
         job.kind = row->ways[i];
         job.offset = *row->at;
-        keep_better(row, &job, team->threads, run_team(team, &job));
+        keep_better(row, &job, team->threads, sm_ceiling_run(team, &job));
         *row->at = (*row->at + (size_t)(job.repetitions + 1) * piece) % job.span;
     }
 }
 
-static void measure_scheme(struct sm_ceilings *out, struct team *team, const struct sm_scheme *scheme)
+/* One way to do arithmetic, on one core and on all. */
+struct scheme_row {
+    struct sm_ceiling_job job;
+    double all_per_cycle; /* the most work a cycle of the team's cores so far */
+    struct sm_ceiling *per_cycle, *rate;
+};
+
+static struct scheme_row scheme_row_of(struct sm_ceilings *out, const struct sm_ceiling_team *team,
+                                       const struct sm_scheme *scheme)
 {
     const bool values = !strcmp(scheme->unit, "values");
-    struct sm_ceiling *per_cycle = add(out, values ? "values/cycle" : "multiply-adds/cycle", 1);
-    struct sm_ceiling *rate = add(out, values ? "values/s" : "multiply-adds/s", team->threads);
-    snprintf(per_cycle->name, sizeof per_cycle->name, "%s", scheme->name);
-    snprintf(rate->name, sizeof rate->name, "%s_rate", scheme->name);
-    per_cycle->why = rate->why = "this CPU lacks the instructions";
-    if (!sm_scheme_runs(scheme)) return;
-    struct job job = {.scheme = scheme, .repetitions = 12, .own = true};
-    job.passes = passes_for(team, job, 0.25e6);
-    const double work = (double)job.passes * scheme->work;
-    const struct seen all = run_team(team, &job);
-    rate->value = work * team->threads / all.ns * 1e9;
-    if (isfinite(all.cycles)) rate->core_hz = all.cycles / all.ns * 1e9;
-    rate->why = NULL;
+    struct scheme_row row = {.job = {.scheme = scheme, .repetitions = 2, .own = true}};
+    row.per_cycle = add(out, values ? "values/cycle" : "multiply-adds/cycle", 1);
+    row.rate = add(out, values ? "values/s" : "multiply-adds/s", team->threads);
+    snprintf(row.per_cycle->name, sizeof row.per_cycle->name, "%s", scheme->name);
+    snprintf(row.rate->name, sizeof row.rate->name, "%s_rate", scheme->name);
+    row.per_cycle->why = row.rate->why = "this CPU lacks the instructions";
+    if (sm_scheme_runs(scheme)) row.job.passes = sm_ceiling_passes(team, row.job, 0.25e6);
+    return row;
+}
 
-    struct team one = {.threads = 1, .pin = team->pin};
-    const struct seen alone = team->threads > 1 ? run_team(&one, &job) : all;
-    per_cycle->why = "the core clock is not known";
-    if (!isfinite(alone.cycles)) return;
-    per_cycle->value = work / alone.cycles;
-    per_cycle->why = NULL;
+static void measure_scheme(struct scheme_row *row, struct sm_ceiling_team *team)
+{
+    if (!row->job.passes) return;
+    const double work = (double)row->job.passes * row->job.scheme->work;
+    const struct sm_ceiling_seen all = sm_ceiling_run(team, &row->job);
+    row->rate->value = fmax(row->rate->value, work * team->threads / all.ns * 1e9);
+    row->rate->why = NULL;
+    row->all_per_cycle = fmax(row->all_per_cycle, work / all.cycles);
+    if (row->all_per_cycle > 0) row->rate->core_hz = row->rate->value / (team->threads * row->all_per_cycle);
+
+    struct sm_ceiling_team one = {.threads = 1, .pin = team->pin};
+    const struct sm_ceiling_seen alone = team->threads > 1 ? sm_ceiling_run(&one, &row->job) : all;
+    if (isfinite(alone.cycles)) row->per_cycle->value = fmax(row->per_cycle->value, work / alone.cycles);
+    row->per_cycle->why = isfinite(row->per_cycle->value) ? NULL : "the core clock is not known";
 }
 
 /* Each worker touches its own share first, so that it lies near to it. */
-static char *take_memory(struct team *team, size_t share, size_t bytes)
+static char *take_memory(struct sm_ceiling_team *team, size_t share, size_t bytes)
 {
     char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return NULL;
     madvise(memory, bytes, MADV_HUGEPAGE); /* the ceiling, not the cost of small pages */
     team->memory = memory + (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
     team->share = share;
-    const struct job touch = {.kind = SM_MEMORY_WRITE, .bytes = share, .passes = 1, .repetitions = 0};
-    run_team(team, &touch);
+    const struct sm_ceiling_job touch = {.kind = SM_MEMORY_WRITE, .bytes = share, .passes = 1, .repetitions = 0};
+    sm_ceiling_run(team, &touch);
     return memory;
 }
 
@@ -274,7 +179,7 @@ static char *take_memory(struct team *team, size_t share, size_t bytes)
 static struct {
     char *memory; /* NULL: none yet */
     size_t bytes;
-    struct team team;
+    struct sm_ceiling_team team;
 } area;
 
 static void drop_kept(void)
@@ -283,7 +188,7 @@ static void drop_kept(void)
     area.memory = NULL;
 }
 
-static bool take_kept(struct team *team, size_t share, size_t bytes)
+static bool take_kept(struct sm_ceiling_team *team, size_t share, size_t bytes)
 {
     if (!area.memory || area.bytes != bytes || area.team.threads != team->threads) {
         drop_kept();
@@ -315,40 +220,45 @@ static struct memory_row row_of(const struct level *level, size_t *at, enum sm_m
     return row;
 }
 
-/* The levels from `first` on, in rounds: what disturbs for a while disturbs none of them in all rounds. A third of the
- * rounds is enough to see whether those that others share have changed. */
-static int measure_memory(struct sm_ceilings *out, struct team *team, int first, enum sm_ceilings_effort effort,
-                          char *why, size_t why_bytes)
+/* All that is measured in rounds: what disturbs for a while disturbs none of it in all rounds. */
+struct rounds {
+    struct level level[LEVELS];
+    size_t at[LEVELS];
+    struct memory_row memory[LEVELS * 4];
+    struct scheme_row scheme[SM_CEILINGS_MOST / 2];
+    size_t memories, schemes;
+    size_t share; /* of each worker */
+};
+
+static void plan_memory(struct rounds *r, struct sm_ceilings *out, const struct sm_ceiling_team *team, int first,
+                        enum sm_ceilings_effort effort)
 {
-    const bool again = first > L1;
-    struct level levels[LEVELS];
-    struct memory_row rows[LEVELS * 4];
-    size_t share = GRAIN, count = 0, at[LEVELS] = {0};
-    choose_levels(levels, (size_t)team->threads, effort);
+    choose_levels(r->level, (size_t)team->threads, effort);
+    r->share = GRAIN;
     for (int l = first; l < LEVELS; l++) {
         for (size_t i = 0; i < SIZES; i++)
-            if (levels[l].bytes[i] > share) share = levels[l].bytes[i];
+            if (r->level[l].bytes[i] > r->share) r->share = r->level[l].bytes[i];
         for (int k = 0; k <= SM_MEMORY_STREAM; k++) {
             if (k == SM_MEMORY_STREAM && l != DRAM) continue; /* goes past the caches whatever its size */
             struct sm_ceiling *c = add(out, "B/s", team->threads);
-            snprintf(c->name, sizeof c->name, "%s_%s", levels[l].name, kinds[k]);
-            c->why = levels[l].why;
-            rows[count++] = row_of(&levels[l], &at[l], (enum sm_memory_kind)k, l == DRAM, c);
+            snprintf(c->name, sizeof c->name, "%s_%s", r->level[l].name, kinds[k]);
+            c->why = r->level[l].why;
+            r->memory[r->memories++] = row_of(&r->level[l], &r->at[l], (enum sm_memory_kind)k, l == DRAM, c);
         }
     }
-    const size_t bytes = share * (size_t)team->threads + HUGE_PAGE;
-    if (!again) drop_kept(); /* never both: together they would be two thirds of a small machine's memory */
-    char *memory = again ? NULL : take_memory(team, share, bytes);
-    if (again ? !take_kept(team, share, bytes) : !memory) {
-        snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", bytes / MIB);
-        return -1;
-    }
-    for (int round = 0; round < (again ? ROUNDS / 3 : ROUNDS); round++) {
-        for (size_t i = 0; i < count; i++) (rows[i].level->own ? measure_near : measure_far)(&rows[i], team, round);
-    }
-    if (memory) munmap(memory, bytes);
-    team->memory = NULL;
-    return 0;
+}
+
+static int no_memory(size_t bytes, char *why, size_t why_bytes)
+{
+    snprintf(why, why_bytes, "cannot measure ceilings: no memory for %zu MiB", bytes / MIB);
+    return -1;
+}
+
+static void measure_round(struct rounds *r, struct sm_ceiling_team *team, int round)
+{
+    for (size_t i = 0; i < r->memories; i++)
+        (r->memory[i].level->own ? measure_near : measure_far)(&r->memory[i], team, round);
+    for (size_t i = 0; i < r->schemes; i++) measure_scheme(&r->scheme[i], team);
 }
 
 static void regions(int threads, uint64_t count)
@@ -389,14 +299,22 @@ static void measure_team(struct sm_ceilings *out, const char *name, void (*run)(
     c->value = best / (double)count * 1e-9;
 }
 
-static int measure_all(struct sm_ceilings *out, struct team *team, enum sm_ceilings_effort effort, char *why,
+static int measure_all(struct sm_ceilings *out, struct sm_ceiling_team *team, enum sm_ceilings_effort effort, char *why,
                        size_t why_bytes)
 {
     const struct sm_scheme *scheme;
+    struct rounds r = {.memories = 0};
     memset(out, 0, sizeof *out);
     out->threads = team->threads;
-    if (measure_memory(out, team, L1, effort, why, why_bytes)) return -1;
-    for (size_t i = 0; (scheme = sm_scheme_at(i)); i++) measure_scheme(out, team, scheme);
+    plan_memory(&r, out, team, L1, effort);
+    const size_t bytes = r.share * (size_t)team->threads + HUGE_PAGE;
+    drop_kept(); /* never both: together they would be two thirds of a small machine's memory */
+    char *memory = take_memory(team, r.share, bytes);
+    if (!memory) return no_memory(bytes, why, why_bytes);
+    while ((scheme = sm_scheme_at(r.schemes))) r.scheme[r.schemes++] = scheme_row_of(out, team, scheme);
+    for (int round = 0; round < ROUNDS; round++) measure_round(&r, team, round);
+    munmap(memory, bytes);
+    team->memory = NULL;
     measure_team(out, "omp_fork", regions, team->threads);
     measure_team(out, "omp_barrier", barriers, team->threads);
     return 0;
@@ -413,7 +331,7 @@ int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_e
 {
     static struct sm_pin pin;
     static struct sm_ceilings again;
-    struct team team = {.threads = threads};
+    struct sm_ceiling_team team = {.threads = threads};
     memset(out, 0, sizeof *out);
     if (threads < 1 || threads > TEAM_MOST) {
         snprintf(why, why_bytes, "cannot measure ceilings with %d threads: 1 to %d are possible", threads, TEAM_MOST);
@@ -441,10 +359,15 @@ void sm_ceilings_best(struct sm_ceilings *ceilings, const struct sm_ceilings *ot
 int sm_ceilings_refresh(struct sm_ceilings *ceilings, char *why, size_t why_bytes)
 {
     static struct sm_pin pin;
-    struct team team = {.threads = ceilings->threads};
+    struct sm_ceiling_team team = {.threads = ceilings->threads};
     struct sm_ceilings fresh = {.count = 0};
+    struct rounds r = {.memories = 0};
     if (!sm_pin_plan(&pin, team.threads, why, why_bytes)) team.pin = &pin;
-    if (measure_memory(&fresh, &team, L3, SM_CEILINGS_QUICK, why, why_bytes)) return -1;
+    plan_memory(&r, &fresh, &team, L3, SM_CEILINGS_QUICK);
+    const size_t bytes = r.share * (size_t)team.threads + HUGE_PAGE;
+    if (!take_kept(&team, r.share, bytes)) return no_memory(bytes, why, why_bytes);
+    /* a third of the rounds is enough to see whether they have changed */
+    for (int round = 0; round < ROUNDS / 3; round++) measure_round(&r, &team, round);
     for (size_t i = 0; i < ceilings->count; i++)
         for (size_t f = 0; f < fresh.count; f++)
             if (!strcmp(ceilings->item[i].name, fresh.item[f].name)) ceilings->item[i] = fresh.item[f];

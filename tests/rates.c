@@ -115,7 +115,7 @@ static void held_to(const struct sm_bench_case *c, const char *scheme)
     sm_record_destroy(r);
 }
 
-/* Queries in 16 bits, not floats; wide heads have few exponentials. */
+/* Queries in 16 bits, not floats; wide heads have few exponentials, and many rows few bytes. */
 static void integer_attention_is_held_to_integers(void **state)
 {
     (void)state;
@@ -125,6 +125,7 @@ static void integer_attention_is_held_to_integers(void **state)
     if (!(sm_cpu_features() & SM_CPU_AMX)) return;
     c = case_of("attention_i8", "literal_amx");
     set(&c, "head_dim", 512);
+    set(&c, "rows", 32);
     held_to(&c, "dpbsud_i16_amx");
 }
 
@@ -171,6 +172,28 @@ static void far_memory_is_measured_again(void **state)
         const bool far = !strncmp(c.item[i].name, "l3_", 3) || !strncmp(c.item[i].name, "dram_", 5);
         assert_true(far ? !(c.item[i].value >= 1e30) : c.item[i].value >= 1e30);
     }
+}
+
+/* Memory that gave a twentieth of what it gives while its ceiling was measured, and then a tenth of it to a case. */
+static void a_ceiling_that_was_held_down_is_measured_again(void **state)
+{
+    (void)state;
+    const struct sm_ceiling *known = sm_ceiling_named(sm_ceilings(1), "dram_read");
+    if (!known) skip(); /* too small a machine */
+    struct sm_ceiling *held;
+    memcpy(&held, &known, sizeof held);
+    const double most = known->value;
+    held->value = most / 20;
+    struct sm_bench_case c = case_of("matmul_f32", "ref");
+    set(&c, "rows", 1);
+    struct sm_record *r = sm_record_create("bench", "x");
+    assert_non_null(r);
+    const double ns = c.workload->bytes(&c.shape) / (most / 10) * 1e9;
+    const struct sm_share share = sm_rates_judge(rates, &c, 1e15, ns, 100e9, r);
+    held->value = most;
+    assert_true(ceiling_in(r, "dram_read", "B/s") > most / 10);
+    assert_true(share.value < 1);
+    sm_record_destroy(r);
 }
 
 /* 4-bit weights, 20 GB/s and 100 G multiply-adds/s: 0.5625 bytes a weight, so 2.8 rows and a little for the rows' own
@@ -261,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(int16_rows_are_held_to_two_products, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(the_better_ceiling_is_kept, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(far_memory_is_measured_again, open_rates, close_rates),
+        cmocka_unit_test_setup_teardown(a_ceiling_that_was_held_down_is_measured_again, open_rates, close_rates),
         cmocka_unit_test(a_ridge_is_where_two_ceilings_meet),
         cmocka_unit_test(a_knee_is_read_off_the_times),
     };
