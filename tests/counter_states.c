@@ -194,7 +194,33 @@ static void each_state_is_seen_as_such(void **unused)
     }
 }
 
-/* Each turn by each way has counts of its own: more tokens one by one, more instructions. */
+/* Instructions of the turn by that way, in the session's records. */
+static double counted(const char *turn)
+{
+    char path[256], line[1 << 16];
+    double value = NAN;
+    size_t i;
+    json_t *c;
+    snprintf(path, sizeof path, "%s/session/profile.jsonl", folder);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f)) {
+        json_t *record = json_loads(line, 0, NULL);
+        const char *id = json_string_value(json_object_get(record, "case"));
+        const size_t length = id ? strlen(id) : 0;
+        if (length > strlen(turn) && !strcmp(id + length - strlen(turn), turn))
+            json_array_foreach(json_object_get(record, "counters"), i,
+                               c) if (!strcmp(json_string_value(json_object_get(c, "name")), "instructions")) value =
+                json_number_value(json_object_get(c, "value"));
+        json_decref(record);
+    }
+    fclose(f);
+    if (!(value > 0)) fail_msg("%s was not counted", turn);
+    return value;
+}
+
+/* Each turn by each way has counts of its own: twelve tokens one by one cost more than the one after them, and the rows
+ * of a whole prefill more than those of its tokens. */
 static void sessions_are_counted(void **unused)
 {
     (void)unused;
@@ -205,6 +231,9 @@ static void sessions_are_counted(void **unused)
                                  folder));
     check_output("a session", &s);
     check_records("session/profile.jsonl", &s, 7);
+    assert_true(counted("/turn=2/decode-loop") > 4 * counted("/turn=2/decode"));
+    assert_true(counted("/turn=1/buckets") > 2 * counted("/turn=1/exact"));
+    assert_true(counted("/turn=2/re-prefill") > 1.3 * counted("/turn=2/exact"));
 }
 
 /* One page of all of it, and the figures' data. */

@@ -23,6 +23,7 @@
 #include "machine.h"
 #include "machine_facts.h"
 #include "memory_peak.h"
+#include "play_pmu.h"
 #include "witness.h"
 
 static void facts_are_there_or_null(void **state)
@@ -311,6 +312,27 @@ static void a_group_limits_memory(void **state)
     assert_int_equal(rmdir(root), 0);
 }
 
+/* The machine's memory is what its control group leaves of it: in a process that has not asked before. */
+static void no_more_memory_than_the_group_has(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/sm_groups_XXXXXX", line[64];
+    if (access("/proc/self/cgroup", R_OK)) skip();
+    assert_non_null(mkdtemp(root));
+    fixture_write_fact(root, "sys/fs/cgroup/memory.max", "104857600\n");
+    fixture_write_fact(root, "sys/fs/cgroup/memory/memory.limit_in_bytes", "104857600\n");
+    const pid_t child = fork();
+    if (!child) {
+        play.sys = root;
+        _exit(sm_machine()->memory_bytes == 104857600 ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    snprintf(line, sizeof line, "rm -r %s", root);
+    assert_int_equal(system(line), 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 static void a_peak_starts_afresh(void **state)
 {
     (void)state;
@@ -343,6 +365,7 @@ static void clocks_move_forward(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_more_memory_than_the_group_has), /* the first: nobody has asked yet */
         cmocka_unit_test(facts_are_there_or_null),
         cmocka_unit_test(pins_hold_and_are_given_back),
         cmocka_unit_test(witnesses_see_what_happened),

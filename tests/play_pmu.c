@@ -151,10 +151,11 @@ int close(int fd)
     return (int)raw(SYS_close, fd, 0, 0, 0, 0);
 }
 
-/* The kernel's lists of units come from the played folder, where there is one. */
+/* The kernel's lists of units, and control groups, come from the played folder, where there is one. */
 static const char *elsewhere(const char *path, char *text, size_t bytes)
 {
-    if (!play.sys || (strncmp(path, "/sys/bus/event_source", 21) && strncmp(path, "/sys/class/powercap", 19)))
+    if (!play.sys || (strncmp(path, "/sys/bus/event_source", 21) && strncmp(path, "/sys/class/powercap", 19) &&
+                      strncmp(path, "/sys/fs/cgroup", 14)))
         return path;
     snprintf(text, bytes, "%s%s", play.sys, path);
     return text;

@@ -3,8 +3,9 @@
  * Linked into a test, or preloaded into the program (LD_PRELOAD=libplay_pmu.so), where the environment says what is
  * played: SLOTMARK_PLAY is usable, usable-bare (PAPI's own requests are refused), one-slot (one hardware counter, which
  * more than one share), multiplexed, busy, denied, filtered, absent, zero or implausible; SLOTMARK_PLAY_SYS is a folder
- * that stands before /sys for the kernel's lists of units. Software events that count exactly stand in for hardware:
- * CPU time for instructions and cycles, page faults for the rest, each of the thread that opened them. */
+ * that stands before /sys for the kernel's lists of units and for control groups. Software events that count exactly
+ * stand in for hardware: CPU time for instructions and cycles, page faults for the rest, each of the thread that opened
+ * them. */
 #ifndef PLAY_PMU_H
 #define PLAY_PMU_H
 
