@@ -143,7 +143,7 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
 
 static int measure(const struct sm_list *threads, int64_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
 {
-    const double each = effort == SM_CEILINGS_FULL ? 7 : 1.2;
+    const double each = effort == SM_CEILINGS_FULL ? 9 : 1.5;
     const size_t most = threads->count * SM_CEILINGS_MOST;
     struct seen *seen = calloc(most, sizeof *seen);
     struct sm_ceilings *run = malloc(sizeof *run);
@@ -184,7 +184,7 @@ int ceilings_main(int argc, char **argv)
         {"threads", 0, SM_ARGUMENT_LIST, &threads, NULL, "LIST", "teams to measure with (default: 1 and all)"},
         {"runs", 0, SM_ARGUMENT_INTEGER, &runs, NULL, "N", "times to measure, for the range (default 3)"},
         {"full", 0, SM_ARGUMENT_FLAG, &full, NULL, NULL,
-         "a run is the best of five rounds, 7 s a team instead of 1.2 s"},
+         "a run is the best of five rounds, 9 s a team instead of 1.5 s"},
         {"quiet", 0, SM_ARGUMENT_FLAG, &quiet, NULL, NULL, "no progress"},
         {"output", 'o', SM_ARGUMENT_CHOICE, &form, forms, "FORMAT", "text (default), md or json"},
         SM_ARGUMENTS_END,

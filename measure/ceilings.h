@@ -50,7 +50,7 @@ struct sm_ceilings {
     struct sm_ceiling item[SM_CEILINGS_MOST];
 };
 
-/* About a second a team; the best of five times that, on more memory, about six. */
+/* About a second and a half a team; the best of five times that, on more memory, about nine. */
 enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL };
 
 /* Bytes that, touched in turn, go past a cache of that size. It keeps up to its own size of a set that is larger: eight
