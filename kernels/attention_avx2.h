@@ -119,8 +119,10 @@ static inline vec vec_tanh(vec x)
     return sm_tanh_avx2(x);
 }
 
-/* The cache line at p will be read soon, from the second-level cache. Any address will do. */
-static inline void vec_fetch(const void *p)
+/* The cache line at p will be read soon, from the second-level cache. Any address will do.
+ * gcc 12 takes a function that does nothing else for one without effect, and its calls away, unless it is inlined
+ * first. */
+static inline __attribute__((always_inline)) void vec_fetch(const void *p)
 {
     _mm_prefetch((const char *)p, _MM_HINT_T1);
 }

@@ -24,10 +24,10 @@ static void block_dots(struct rows *s, const struct block *block)
         return;
     }
     if (s->queries <= RAW_QUERIES) {
-        dots(RAW, s->q, s->stride, s->queries, block->k, head_dim, block->count, head_dim, s->z);
+        dots(RAW, s->q, s->stride, s->queries, block->k, head_dim, block->count, head_dim, s->z, (uintptr_t)block->v);
     } else {
         floats_of_slots(s->k, s->stride, block->k, block->count, head_dim);
-        dots(FLOATS, s->q, s->stride, s->queries, s->k, s->stride, block->count, s->stride, s->z);
+        dots(FLOATS, s->q, s->stride, s->queries, s->k, s->stride, block->count, s->stride, s->z, 0);
     }
     for (size_t m = 0; m < s->queries; m++)
         for (size_t j = block->count; j < padded; j++) s->z[m * BLOCK + j] = 0;

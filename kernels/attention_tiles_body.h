@@ -124,15 +124,25 @@ INLINE void dot_tile(const size_t queries, const size_t keys, enum source source
     EACH_OF_16(i, queries) memcpy(z + i * BLOCK, sums + i * keys, keys * sizeof(float));
 }
 
-/* z[m][j] = dot(q[m], k[j]) for a block of `count` slots. z has room for BLOCK + VEC_WIDTH columns in its last row. */
+/* Slots from the j-th on, of those that begin at `from`. */
+INLINE void fetch_slots(uintptr_t from, size_t j, size_t slots, size_t head_dim)
+{
+    const size_t slot_bytes = head_dim * sizeof(attention_element);
+    for (size_t at = 0; at < slots * slot_bytes; at += 64) vec_fetch((const void *)(from + j * slot_bytes + at));
+}
+
+/* z[m][j] = dot(q[m], k[j]) for a block of `count` slots. z has room for BLOCK + VEC_WIDTH columns in its last row.
+ * From `ahead` on as many elements of the cache are fetched meanwhile. */
 INLINE void dots(enum source source, const float *q, size_t q_stride, size_t queries, const void *k, size_t k_stride,
-                 size_t count, size_t head_dim, float *z)
+                 size_t count, size_t head_dim, float *z, uintptr_t ahead)
 {
     const size_t element = source == FLOATS ? sizeof(float) : sizeof(attention_element);
 #define DOT_TILES(n, keys)                                                                                             \
-    for (size_t j = 0; j < count; j += (keys))                                                                         \
-    dot_tile(n, keys, source, q, q_stride, (const uint8_t *)k + j * k_stride * element, k_stride, count - j, head_dim, \
-             z + j)
+    for (size_t j = 0; j < count; j += (keys)) {                                                                       \
+        if (ahead) fetch_slots(ahead, j, keys, head_dim);                                                              \
+        dot_tile(n, keys, source, q, q_stride, (const uint8_t *)k + j * k_stride * element, k_stride, count - j,       \
+                 head_dim, z + j);                                                                                     \
+    }
     while (queries) {
         size_t step;
         if (VEC_WIDTH == 16 && queries >= 4) {
@@ -148,6 +158,7 @@ INLINE void dots(enum source source, const float *q, size_t q_stride, size_t que
             DOT_TILES(1, VEC_WIDTH);
             step = 1;
         }
+        ahead = 0;
         queries -= step;
         q += step * q_stride;
         z += step * BLOCK;
