@@ -8,7 +8,8 @@
 #define MAX_ROOFS 12
 #define MAX_SERIES 16
 #define PANELS 2
-#define NEAR 1.35 /* nearer than that, two names would lie on each other */
+#define NEAR 1.6      /* nearer than that, two names would lie on each other */
+#define LABEL_MOST 40 /* characters that half a picture has room for */
 
 static const char *const groups[PANELS] = {"matmul", "attention"};
 
@@ -33,7 +34,7 @@ struct roof {
     const char *name;
     double value; /* GB/s of memory, else multiply-adds/ns */
     int memory;
-    char label[120]; /* its name, and those of others so near that there is room for one text; "" */
+    char label[120]; /* "": another has it */
 };
 
 static int roof_order(const void *a, const void *b)
@@ -44,18 +45,21 @@ static int roof_order(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
+/* The name of the highest of roofs that lie near to each other, with the others' where there is room, else their count.
+ */
 static void label_roofs(struct roof *roofs, size_t n)
 {
-    size_t first = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct roof *leader = &roofs[first];
-        if (i == 0 || roofs[i].memory != leader->memory || roofs[i].value * NEAR < leader->value) {
-            first = i;
-            snprintf(roofs[i].label, sizeof roofs[i].label, "%.50s", roofs[i].name);
-        } else {
-            const size_t used = strlen(leader->label);
-            snprintf(leader->label + used, sizeof leader->label - used, ", %.50s", roofs[i].name);
+    for (size_t first = 0, end; first < n; first = end) {
+        char *label = roofs[first].label;
+        const size_t bytes = sizeof roofs[first].label;
+        snprintf(label, bytes, "%.50s", roofs[first].name);
+        for (end = first + 1; end < n; end++) {
+            if (roofs[end].memory != roofs[first].memory || roofs[end].value * NEAR < roofs[first].value) break;
+            const size_t used = strlen(label);
+            snprintf(label + used, bytes - used, ", %.50s", roofs[end].name);
         }
+        if (end > first + 1 && strlen(label) > LABEL_MOST)
+            snprintf(label, bytes, "%.50s and %zu just below", roofs[first].name, end - first - 1);
     }
 }
 

@@ -50,40 +50,47 @@ static int spawn(char *const argv[], char *const envp[], const char *folder, int
     return error;
 }
 
-int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_bytes)
+/* A picture being drawn. */
+struct child {
+    pid_t pid; /* 0: did not start, and why is said */
+    FILE *complaints;
+};
+
+static int start(const struct sm_gnuplot_job *job, struct child *child, char *why, size_t why_bytes)
 {
     char script[4400], data[80], output[80], store[2][4200], size[64];
     char *texts[3] = {strdup(job->title), strdup(job->subtitle), strdup(job->foot)};
     char format[16], program[] = "gnuplot", defaults[] = "-d", first[] = "-e", call[] = "-c";
     char *envp[4];
-    FILE *complaints = tmpfile();
-    int failed = -1;
+    int error = 0;
 
+    *child = (struct child){.complaints = tmpfile()};
     snprintf(script, sizeof script, "%.4000s/%s.gp", job->templates, job->name);
     snprintf(data, sizeof data, "%.60s.tsv", job->name);
     snprintf(format, sizeof format, "%s", job->format);
     snprintf(output, sizeof output, "%.60s.%s", job->name, format);
     snprintf(size, sizeof size, "terminal_columns = %d; terminal_lines = %d", job->columns, job->lines);
     environment(job, store, envp);
-    if (!complaints || !texts[0] || !texts[1] || !texts[2]) {
-        snprintf(why, why_bytes, "cannot draw %s: %s", job->name, strerror(errno));
-        goto out;
-    }
     char *argv[] = {program, defaults, first,    size,     call,     script, data,
                     output,  format,   texts[0], texts[1], texts[2], NULL};
-    pid_t child;
     fflush(stdout);
-    const int error = spawn(argv, envp, job->folder, fileno(complaints), &child);
-    if (error) {
+    if (!child->complaints || !texts[0] || !texts[1] || !texts[2])
+        snprintf(why, why_bytes, "cannot draw %s: %s", job->name, strerror(errno));
+    else if ((error = spawn(argv, envp, job->folder, fileno(child->complaints), &child->pid)) != 0)
         snprintf(why, why_bytes, "cannot draw %s: gnuplot does not start: %s (Debian: apt install gnuplot-nox)",
                  job->name, strerror(error));
-        goto out;
-    }
-    int status;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    if (error) child->pid = 0;
+    for (size_t i = 0; i < 3; i++) free(texts[i]);
+    return child->pid ? 0 : -1;
+}
+
+static int finish(const struct sm_gnuplot_job *job, struct child *child, char *why, size_t why_bytes)
+{
+    int status, failed = -1;
+    while (waitpid(child->pid, &status, 0) < 0 && errno == EINTR) {
     }
     char complaint[320];
-    first_complaint(complaints, complaint, sizeof complaint);
+    first_complaint(child->complaints, complaint, sizeof complaint);
     if (WIFSIGNALED(status))
         snprintf(why, why_bytes, "gnuplot crashed (%s) when it drew %s.gp", strsignal(WTERMSIG(status)), job->name);
     else if (WEXITSTATUS(status) != 0)
@@ -91,8 +98,26 @@ int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_byte
                  *complaint ? complaint : "no reason given");
     else
         failed = 0;
-out:
-    if (complaints) fclose(complaints);
-    for (size_t i = 0; i < 3; i++) free(texts[i]);
+    return failed;
+}
+
+int sm_gnuplot_draw(const struct sm_gnuplot_job *jobs, size_t count, char *why, size_t why_bytes)
+{
+    struct child *children = calloc(count + 1, sizeof *children); /* never of no bytes */
+    char unsaid[1];
+    int failed = 0;
+    if (!children) {
+        snprintf(why, why_bytes, "no memory to draw %s", jobs->name);
+        return -1;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (start(&jobs[i], &children[i], failed ? unsaid : why, failed ? sizeof unsaid : why_bytes)) failed = -1;
+    for (size_t i = 0; i < count; i++) {
+        if (children[i].pid &&
+            finish(&jobs[i], &children[i], failed ? unsaid : why, failed ? sizeof unsaid : why_bytes))
+            failed = -1;
+        if (children[i].complaints) fclose(children[i].complaints);
+    }
+    free(children);
     return failed;
 }

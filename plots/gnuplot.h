@@ -1,4 +1,4 @@
-/* gnuplot.h - one picture from one table: runs gnuplot as a child, never through a shell.
+/* gnuplot.h - pictures from a table: runs gnuplot as a child, never through a shell.
  *
  * The child works inside the figures folder and is given file names that we chose and texts as arguments, which
  * gnuplot keeps as text: nothing that a result file says is ever run. */
@@ -20,7 +20,8 @@ struct sm_gnuplot_job {
  * NULL at the end. */
 extern const char *const sm_gnuplot_terminals[];
 
-/* 0; -1: why says what went wrong, in gnuplot's words where it has any. */
-int sm_gnuplot_draw(const struct sm_gnuplot_job *job, char *why, size_t why_bytes);
+/* Draws the pictures, all at once. 0; -1: why says what went wrong with the first that failed, in gnuplot's words where
+ * it has any. */
+int sm_gnuplot_draw(const struct sm_gnuplot_job *jobs, size_t count, char *why, size_t why_bytes);
 
 #endif

@@ -146,20 +146,21 @@ static int draw_pictures(const struct options *o, const char *folder, const char
 {
     const char *const formats[] = {"svg", "png", o->terminal};
     const int asked[] = {o->svg && !o->terminal, o->png && !o->terminal, o->terminal != NULL};
+    struct sm_gnuplot_job jobs[sizeof formats / sizeof *formats];
+    size_t count = 0;
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (!asked[i]) continue;
-        const struct sm_gnuplot_job job = {.folder = folder,
-                                           .templates = templates,
-                                           .name = f->figure->name,
-                                           .format = formats[i],
-                                           .columns = o->columns,
-                                           .lines = o->lines,
-                                           .title = f->figure->title,
-                                           .subtitle = f->subtitle,
-                                           .foot = f->foot};
-        if (sm_gnuplot_draw(&job, why, why_bytes)) return -1;
+        jobs[count++] = (struct sm_gnuplot_job){.folder = folder,
+                                                .templates = templates,
+                                                .name = f->figure->name,
+                                                .format = formats[i],
+                                                .columns = o->columns,
+                                                .lines = o->lines,
+                                                .title = f->figure->title,
+                                                .subtitle = f->subtitle,
+                                                .foot = f->foot};
     }
-    return 0;
+    return sm_gnuplot_draw(jobs, count, why, why_bytes);
 }
 
 /* One figure: its table, then its pictures. 0 drawn, 1 no data, -1 failed (f->missing says why). */

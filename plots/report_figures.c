@@ -33,7 +33,7 @@ static int draw(struct sm_report_figure *f, const char *folder, const char *temp
                                        .title = f->figure->title,
                                        .subtitle = subtitle,
                                        .foot = f->foot};
-    if (sm_gnuplot_draw(&job, f->missing, sizeof f->missing)) return -1;
+    if (sm_gnuplot_draw(&job, 1, f->missing, sizeof f->missing)) return -1;
     snprintf(file, sizeof file, "%.60s.%s", f->figure->name, job.format);
     f->svg = sm_templates_read(folder, file, f->missing, sizeof f->missing);
     return f->svg ? 0 : -1;

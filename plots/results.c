@@ -9,13 +9,10 @@
 #include <sys/stat.h>
 
 #include "documents.h"
+#include "lines.h"
 
-#define MAX_NS 1e18                 /* thirty years: a longer sample is no measurement */
-#define MAX_LINE ((size_t)16 << 20) /* a record with the times of 100,000 tokens takes 2 MB */
+#define MAX_NS 1e18 /* thirty years: a longer sample is no measurement */
 #define MAX_DOCUMENT (64 << 20)
-
-/* Lines in memory at once, beside the records; those that are no longer than usual keep their room for the next. */
-enum { LINES_AT_ONCE = 512, LINES_ALONE = 64, BYTES_AT_ONCE = 4 << 20, ROOM_KEPT = 16 << 10 };
 
 const char *sm_json_text(const json_t *object, const char *key)
 {
@@ -144,76 +141,24 @@ static void bad_line(struct sm_results *results, const char *path, size_t number
         snprintf(results->first_bad, sizeof results->first_bad, "%.150s:%zu: %.150s", path, number, wrong);
 }
 
-struct line {
-    char *text;
-    size_t bytes, room;
-    int too_long, blank; /* and passed over */
-    json_t *record;      /* or NULL and the error */
-    json_error_t error;
+/* The file that lines are taken from, and what they become. */
+struct reading {
+    struct sm_results *results;
+    const char *path;
 };
 
-/* The next line, however long, in bounded memory. 0; 1 at the end of the file; -1: no memory. */
-static int next_line(FILE *file, struct line *line)
+/* Notes a line's record, or what is wrong with it. -1: no memory. */
+static int take_line(void *state, size_t number, struct sm_line *line)
 {
-    int c = getc_unlocked(file);
-    line->bytes = 0;
-    line->too_long = 0;
-    if (c == EOF) return 1;
-    for (; c != EOF && c != '\n'; c = getc_unlocked(file)) {
-        if (line->bytes == MAX_LINE) line->too_long = 1;
-        if (line->too_long) continue;
-        if (line->bytes == line->room) {
-            const size_t room = line->room ? 2 * line->room : 4096;
-            char *text = realloc(line->text, room);
-            if (!text) return -1;
-            line->text = text;
-            line->room = room;
-        }
-        line->text[line->bytes++] = (char)c;
-    }
-    return 0;
-}
-
-static int is_blank(const struct line *line)
-{
-    for (size_t i = 0; i < line->bytes; i++)
-        if (!strchr(" \t\r", line->text[i]) || !line->text[i]) return 0;
-    return 1;
-}
-
-/* Nearly all the time of a figure goes into this: lines are read one after the other, and taken apart by all CPUs. */
-static void parse_lines(struct line *lines, size_t count)
-{
-#pragma omp parallel for schedule(dynamic) if (count > LINES_ALONE)
-    for (size_t i = 0; i < count; i++) {
-        struct line *line = &lines[i];
-        line->blank = !line->too_long && is_blank(line);
-        line->record = line->too_long || line->blank ? NULL : json_loadb(line->text, line->bytes, 0, &line->error);
-    }
-}
-
-/* Hands a line's record over, or notes what is wrong with it. -1: no memory. */
-static int take_line(struct sm_results *results, struct line *line, const char *path, size_t number)
-{
-    json_t *record = line->record;
-    line->record = NULL;
+    struct reading *reading = state;
     if (line->blank) return 0;
-    const char *wrong = line->too_long ? "longer than 16 MiB" : record ? unfit(record) : line->error.text;
-    results->lines++;
-    if (!wrong && !add(results, record)) return 0;
-    json_decref(record);
+    const char *wrong = line->record ? unfit(line->record) : line->wrong;
+    reading->results->lines++;
+    if (!wrong && !add(reading->results, line->record)) return 0;
+    json_decref(line->record);
     if (!wrong) return -1;
-    bad_line(results, path, number, wrong);
+    bad_line(reading->results, reading->path, number, wrong);
     return 0;
-}
-
-/* As many lines as one round takes. Their count; *state as of next_line. */
-static size_t read_lines(FILE *file, struct line *lines, int *state)
-{
-    size_t count = 0, bytes = 0;
-    while (count < LINES_AT_ONCE && bytes < BYTES_AT_ONCE && !(*state = next_line(file, &lines[count])))
-        bytes += lines[count++].bytes;
-    return count;
 }
 
 static int take_record(void *state, json_t *record)
@@ -256,31 +201,14 @@ static int read_file(struct sm_results *results, const char *path, char *why, si
         snprintf(why, why_bytes, "cannot read the results in %s: %s", path, strerror(errno));
         return -1;
     }
-    struct line *lines = calloc(LINES_AT_ONCE, sizeof *lines);
-    size_t number = 0;
-    int state = lines ? 0 : -1;
-    json_object_seed(0); /* once, before threads would */
-    while (state == 0) {
-        const size_t count = read_lines(file, lines, &state);
-        parse_lines(lines, count);
-        for (size_t i = 0; i < count; i++) {
-            number++;
-            if (state < 0 || take_line(results, &lines[i], path, number)) state = -1;
-            json_decref(lines[i].record); /* of those after a failure */
-            if (lines[i].room <= ROOM_KEPT) continue;
-            free(lines[i].text);
-            lines[i] = (struct line){0};
-        }
-    }
-    int failed = state < 0 ? -1 : 0;
+    struct reading reading = {results, path};
+    int failed = sm_lines_read(file, take_line, &reading);
     if (failed)
         snprintf(why, why_bytes, "no memory for the results in %s", path);
     else if (ferror(file)) {
         snprintf(why, why_bytes, "cannot read the results in %s: %s", path, strerror(errno));
         failed = -1;
     }
-    for (size_t i = 0; lines && i < LINES_AT_ONCE; i++) free(lines[i].text);
-    free(lines);
     fclose(file);
     results->files++;
     return failed;
