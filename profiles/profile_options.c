@@ -71,6 +71,11 @@ static int check_prompt(const struct profile_options *o, char *why, size_t why_b
                  given[1]);
     else if (o->chat && !o->text && !o->text_file)
         snprintf(why, why_bytes, "--chat puts turn markers around a text: give --prompt or --prompt-file");
+    else if (o->text && *o->text && !o->text[strspn(o->text, "0123456789,")])
+        snprintf(why, why_bytes,
+                 "--prompt takes a text: for a prompt of so many tokens say --prompt-len %s (and for a text of digits "
+                 "--prompt-file)",
+                 o->text);
     else
         return 0;
     return -1;
