@@ -96,8 +96,8 @@ static void run_shares(const struct sm_step *step, size_t shares, size_t thread,
 {
     for (size_t owner = thread; owner < shares; owner += team)
         for (size_t i = 0; i < step->each; i++) {
-            const struct sm_part *part = &step->parts[owner * step->each + i];
-            if (part->row_begin < part->row_end && part->col_begin < part->col_end) step->fn(step->args, *part);
+            const struct sm_part *part = sm_step_part(step, owner * step->each + i);
+            if (part) step->fn(step->args, *part);
         }
 }
 

@@ -90,6 +90,13 @@ struct sm_step {
     struct sm_shape shape; /* static: of the family's axes */
 };
 
+/* The step's part i, or NULL: there is nothing in it to do. */
+static inline const struct sm_part *sm_step_part(const struct sm_step *step, size_t i)
+{
+    const struct sm_part *part = &step->parts[i];
+    return part->row_begin < part->row_end && part->col_begin < part->col_end ? part : NULL;
+}
+
 struct sm_plan_options {
     enum sm_phase phase;
     size_t rows, max_seq;

@@ -19,8 +19,8 @@ static void add_time(struct sm_step_times *times, const struct sm_step *step, ui
 static void run_part(const struct sm_session *s, const struct sm_step *step, size_t i)
 {
     const struct sm_run_hooks *hooks = &s->options.hooks;
-    const struct sm_part *part = &step->parts[i];
-    if (part->row_begin >= part->row_end || part->col_begin >= part->col_end) return;
+    const struct sm_part *part = sm_step_part(step, i);
+    if (!part) return;
     if (hooks->call)
         hooks->call(hooks->state, step, part);
     else

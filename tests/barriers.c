@@ -34,9 +34,8 @@ static void run_thread_by_thread(const struct sm_plan *plan, size_t threads, boo
             for (size_t i = from; i < to; i++) {
                 const size_t owner = last_first ? threads - 1 - t : t;
                 for (size_t p = owner * steps[i].each; p < (owner + 1) * steps[i].each; p++) {
-                    const struct sm_part *part = &steps[i].parts[p];
-                    if (part->row_begin < part->row_end && part->col_begin < part->col_end)
-                        steps[i].fn(steps[i].args, *part);
+                    const struct sm_part *part = sm_step_part(&steps[i], p);
+                    if (part) steps[i].fn(steps[i].args, *part);
                 }
             }
     }
