@@ -58,20 +58,24 @@ SM_OP void _tile_zero(int t)
     memset(sm_tiles.tile[t], 0, sizeof sm_tiles.tile[t]);
 }
 
-SM_OP void _tile_loadd(int t, const void *base, long stride)
+SM_OP void sm_tile_loadd(int t, const void *base, long stride)
 {
     _tile_zero(t);
     for (int r = 0; r < sm_tiles.config.rows[t]; r++)
         memcpy(sm_tiles.tile[t][r], (const char *)base + r * stride, sm_tiles.config.row_bytes[t]);
 }
-#define _tile_stream_loadd(t, base, stride) _tile_loadd(t, base, stride)
 
-SM_OP void _tile_stored(int t, void *base, long stride)
+SM_OP void sm_tile_stored(int t, void *base, long stride)
 {
     sm_tile_fault(!sm_tiles.config.rows[t]);
     for (int r = 0; r < sm_tiles.config.rows[t]; r++)
         memcpy((char *)base + r * stride, sm_tiles.tile[t][r], sm_tiles.config.row_bytes[t]);
 }
+
+/* Strides of any integer type, as in the compilers' own headers. */
+#define _tile_loadd(t, base, stride) sm_tile_loadd(t, base, (long)(stride))
+#define _tile_stream_loadd(t, base, stride) _tile_loadd(t, base, stride)
+#define _tile_stored(t, base, stride) sm_tile_stored(t, base, (long)(stride))
 
 /* The shapes that a product needs: to [m][4n bytes] += a [m][4k bytes] * b [k][4n bytes]. */
 SM_OP void sm_tile_check_product(int to, int a, int b)
