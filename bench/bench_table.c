@@ -93,7 +93,8 @@ static struct axes varying_axes(struct sm_row *const *rows, size_t begin, size_t
 /* "maddubs_i8_avx2" -> "maddubs": the rest is the variant's. */
 static const char *limit_text(const char *name, char *text, size_t bytes)
 {
-    const bool memory = strstr(name, "_read") || strstr(name, "_write") || strstr(name, "_copy");
+    const bool memory =
+        strstr(name, "_read") || strstr(name, "_write") || strstr(name, "_copy") || strstr(name, "_update");
     snprintf(text, bytes, "%.*s", memory ? 20 : (int)strcspn(name, "_"), name);
     return text;
 }

@@ -125,19 +125,19 @@ static const char *rate_text(const struct sm_ceiling *c, char *text, size_t byte
 static void print_memory(const struct sm_doctor *d, const char *all, bool markdown, FILE *out)
 {
     static const char *const levels[] = {"l1", "l2", "l3", "dram"};
-    static const char *const kinds[] = {"read", "write", "copy", "stream"};
+    static const char *const kinds[] = {"read", "write", "copy", "update", "stream"};
     struct sm_table table;
-    const char *const columns[] = {"B/s", "working set", "read", "write", "copy", "stream"};
-    sm_table_init(&table, 6, columns);
-    for (int c = 1; c < 6; c++) table.right[c] = true;
+    const char *const columns[] = {"B/s", "working set", "read", "write", "copy", "update", "stream"};
+    sm_table_init(&table, 7, columns);
+    for (int c = 1; c < 7; c++) table.right[c] = true;
     for (int team = 0; team < (d->all.count ? 2 : 1); team++)
         for (int l = 0; l < 4; l++) {
             const struct sm_ceilings *from = team ? &d->all : &d->one;
-            char name[64], size[32], value[4][32];
-            const char *row[6] = {name, size};
+            char name[64], size[32], value[5][32];
+            const char *row[7] = {name, size};
             snprintf(name, sizeof name, "%s, %s", levels[l], team ? all : "1 thread");
             size[0] = 0;
-            for (int k = 0; k < 4; k++) {
+            for (int k = 0; k < 5; k++) {
                 char key[32];
                 snprintf(key, sizeof key, "%s_%s", levels[l], kinds[k]);
                 const struct sm_ceiling *c = sm_ceiling_named(from, key);

@@ -74,6 +74,17 @@ static const struct {
                          : [step] "i"(16 * w), [d] "m"(pattern)                                                        \
                          : "cc", "memory", VECTORS);                                                                   \
     }                                                                                                                  \
+    static void update_##suffix(char *p, size_t bytes)                                                                 \
+    {                                                                                                                  \
+        __asm__ volatile(UPDATE_BY_##suffix ".p2align 6\n1:\n\t" EIGHT(LOAD_##suffix, w, 0)                            \
+                             EIGHT(UPDATE_##suffix, w, 0) EIGHT(LOAD_##suffix, w, 8)                                   \
+                                 EIGHT(UPDATE_##suffix, w, 8) "addq %[step], %[p]\n\t"                                 \
+                                                              "subq %[step], %[n]\n\t"                                 \
+                                                              "jnz 1b\n\t" end                                         \
+                         : [p] "+r"(p), [n] "+r"(bytes)                                                                \
+                         : [step] "i"(16 * w), [d] "m"(pattern)                                                        \
+                         : "cc", "memory", VECTORS);                                                                   \
+    }                                                                                                                  \
     static void copy_##suffix(const char *p, char *q, size_t bytes)                                                    \
     {                                                                                                                  \
         __asm__ volatile(".p2align 6\n1:\n\t" EIGHT(LOAD_##suffix, w, 0) EIGHT(PUT_##suffix, w, 0)                     \
@@ -101,18 +112,26 @@ static const struct {
 #define FILL_sse(v, w, n) "movups %[d], %%xmm" TEXT(v) "\n\t"
 #define STORE_sse(v, w, n) "movaps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define STREAM_sse(v, w, n) "movntps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define UPDATE_BY_sse "movups %[d], %%xmm15\n\t"
+#define UPDATE_sse(v, w, n) "paddd %%xmm15, %%xmm" TEXT(v) "\n\tmovaps %%xmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define PUT_sse(v, w, n) "movaps %%xmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define PUT_STREAM_sse(v, w, n) "movntps %%xmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define LOAD_avx2(v, w, n) "vmovaps " OFFSET(w, n) ", %%ymm" TEXT(v) "\n\t"
 #define FILL_avx2(v, w, n) "vmovups %[d], %%ymm" TEXT(v) "\n\t"
 #define STORE_avx2(v, w, n) "vmovaps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define STREAM_avx2(v, w, n) "vmovntps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define UPDATE_BY_avx2 "vmovups %[d], %%ymm15\n\t"
+#define UPDATE_avx2(v, w, n)                                                                                           \
+    "vpaddd %%ymm15, %%ymm" TEXT(v) ", %%ymm" TEXT(v) "\n\tvmovaps %%ymm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define PUT_avx2(v, w, n) "vmovaps %%ymm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define PUT_STREAM_avx2(v, w, n) "vmovntps %%ymm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define LOAD_avx512(v, w, n) "vmovaps " OFFSET(w, n) ", %%zmm" TEXT(v) "\n\t"
 #define FILL_avx512(v, w, n) "vmovups %[d], %%zmm" TEXT(v) "\n\t"
 #define STORE_avx512(v, w, n) "vmovaps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define STREAM_avx512(v, w, n) "vmovntps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
+#define UPDATE_BY_avx512 "vmovups %[d], %%zmm15\n\t"
+#define UPDATE_avx512(v, w, n)                                                                                         \
+    "vpaddd %%zmm15, %%zmm" TEXT(v) ", %%zmm" TEXT(v) "\n\tvmovaps %%zmm" TEXT(v) ", " OFFSET(w, n) "\n\t"
 #define PUT_avx512(v, w, n) "vmovaps %%zmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 #define PUT_STREAM_avx512(v, w, n) "vmovntps %%zmm" TEXT(v) ", " BEYOND(w, n) "\n\t"
 
@@ -126,9 +145,10 @@ static const struct {
     void (*stream)(char *p, size_t bytes);
     void (*copy)(const char *p, char *q, size_t bytes);
     void (*copy_stream)(const char *p, char *q, size_t bytes);
-} loops[] = {{read_sse, write_sse, stream_sse, copy_sse, copy_stream_sse},
-             {read_avx2, write_avx2, stream_avx2, copy_avx2, copy_stream_avx2},
-             {read_avx512, write_avx512, stream_avx512, copy_avx512, copy_stream_avx512}};
+    void (*update)(char *p, size_t bytes);
+} loops[] = {{read_sse, write_sse, stream_sse, copy_sse, copy_stream_sse, update_sse},
+             {read_avx2, write_avx2, stream_avx2, copy_avx2, copy_stream_avx2, update_avx2},
+             {read_avx512, write_avx512, stream_avx512, copy_avx512, copy_stream_avx512, update_avx512}};
 
 enum { PIECE = 1024, AHEAD = 2048 };
 
@@ -157,6 +177,7 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
     for (uint64_t i = 0; i < passes; i++) switch (kind) {
         case SM_MEMORY_READ: loops[l].read(memory, bytes); break;
         case SM_MEMORY_WRITE: loops[l].write(memory, bytes); break;
+        case SM_MEMORY_UPDATE: loops[l].update(memory, bytes); break;
         case SM_MEMORY_STREAM: loops[l].stream(memory, bytes); break;
         case SM_MEMORY_COPY_STREAM: loops[l].copy_stream(memory, memory + bytes / 2, bytes / 2); break;
         case SM_MEMORY_READ_AHEAD: run_streams(l, kind, memory, bytes, 1); break;
@@ -167,7 +188,7 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
         case SM_MEMORY_WRITE_8: run_streams(l, kind, memory, bytes, 8); break;
         default: loops[l].copy(memory, memory + bytes / 2, bytes / 2); break;
         }
-    return passes * bytes;
+    return passes * sm_memory_moved(kind, bytes);
 }
 
 /* Twelve sums, more than latency x units of any CPU so far needs; operands are zero, which no CPU skips. */
@@ -385,6 +406,13 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
             }
             sink = sum;
             break;
+        case SM_MEMORY_UPDATE:
+            for (size_t b = 0; b < bytes; b += sizeof word) {
+                memcpy(&word, memory + b, sizeof word);
+                word += 0x0101010101010101;
+                memcpy(memory + b, &word, sizeof word);
+            }
+            break;
         case SM_MEMORY_COPY:
         case SM_MEMORY_COPY_STREAM: memcpy(memory + bytes / 2, memory, bytes / 2); break;
         default: memset(memory, (int)(i % 255 + 1), bytes); break;
@@ -392,7 +420,7 @@ uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uin
         __asm__ volatile("" : : "r"(memory) : "memory");
     }
     (void)sink;
-    return passes * bytes;
+    return passes * sm_memory_moved(kind, bytes);
 }
 
 const struct sm_scheme *sm_scheme_at(size_t i)

@@ -10,6 +10,7 @@ enum sm_memory_kind {
     SM_MEMORY_READ,
     SM_MEMORY_WRITE,
     SM_MEMORY_COPY,
+    SM_MEMORY_UPDATE, /* each line is read, changed and written back where it was */
     SM_MEMORY_STREAM,
     SM_MEMORY_COPY_STREAM, /* what is written goes past the caches */
     /* Several streams side by side, a KiB of each in turn, or software that fetches ahead: far memory gives some
@@ -25,7 +26,12 @@ enum sm_memory_kind {
 
 /* Passes over `bytes` (a multiple of 2048) at memory, 64-byte aligned, by the widest vectors of this CPU. A
  * copy goes from the first half to the second; streams are as many as divide the bytes into whole KiB. Returns the
- * bytes it moved. */
+ * bytes it moved: those of an update are read and written. */
+static inline uint64_t sm_memory_moved(enum sm_memory_kind kind, size_t bytes) /* in one pass */
+{
+    return kind == SM_MEMORY_UPDATE ? 2 * bytes : bytes;
+}
+
 uint64_t sm_memory_run(enum sm_memory_kind kind, char *memory, size_t bytes, uint64_t passes);
 
 /* One way to multiply and add, or to work out a function of a float. */

@@ -13,7 +13,7 @@ enum { GRAIN = 2048, ROUNDS = 9, FULL_ROUNDS = 5, MIB = 1 << 20, HUGE_PAGE = 2 *
 enum { L1, L2, L3, DRAM, LEVELS };
 enum { SIZES = 3, WAYS = 6 };
 
-static const char *const kinds[] = {"read", "write", "copy", "stream"};
+static const char *const kinds[] = {"read", "write", "copy", "update", "stream"};
 
 static struct sm_ceiling *add(struct sm_ceilings *out, const char *unit, int threads)
 {
@@ -75,7 +75,8 @@ static void keep_better(struct memory_row *row, const struct sm_ceiling_job *job
                         struct sm_ceiling_seen seen)
 {
     struct sm_ceiling *c = row->ceiling;
-    const double bytes = (double)job->passes * (double)job->bytes, rate = bytes * threads / seen.ns * 1e9;
+    const double bytes = (double)job->passes * (double)sm_memory_moved(job->kind, job->bytes),
+                 rate = bytes * threads / seen.ns * 1e9;
     row->per_cycle = fmax(row->per_cycle, bytes / seen.cycles);
     if (!(c->value >= rate)) {
         c->value = rate;
@@ -212,6 +213,7 @@ static struct memory_row row_of(const struct level *level, size_t *at, enum sm_m
                                     SM_MEMORY_READ_4_AHEAD, SM_MEMORY_READ_16_AHEAD}},
                [SM_MEMORY_WRITE] = {2, {SM_MEMORY_WRITE, SM_MEMORY_WRITE_8}},
                [SM_MEMORY_COPY] = {2, {SM_MEMORY_COPY, SM_MEMORY_COPY_STREAM}},
+               [SM_MEMORY_UPDATE] = {1, {SM_MEMORY_UPDATE}},
                [SM_MEMORY_STREAM] = {1, {SM_MEMORY_STREAM}}};
     struct memory_row row = {.level = level, .at = at, .ways = {kind}, .count = 1, .ceiling = ceiling};
     if (level->own) return row;
@@ -224,7 +226,7 @@ static struct memory_row row_of(const struct level *level, size_t *at, enum sm_m
 struct rounds {
     struct level level[LEVELS];
     size_t at[LEVELS];
-    struct memory_row memory[LEVELS * 4];
+    struct memory_row memory[LEVELS * (SM_MEMORY_STREAM + 1)];
     struct scheme_row scheme[SM_CEILINGS_MOST / 2];
     size_t memories, schemes;
     size_t share; /* of each worker */

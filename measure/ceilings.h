@@ -5,9 +5,10 @@
  * before and after. What cores share is the best of several ways to move it: one stream a core, several side by side,
  * with software that fetches ahead and without. Names:
  *
- *   l1_read l1_write l1_copy, l2_..., l3_..., dram_...   B/s of all threads together; a copy counts what it
- *                       reads and what it writes; what a write fetches first is not counted. dram_copy is the
- *                       better of a copy through the caches and one that writes past them, as memcpy does
+ *   l1_read l1_write l1_copy l1_update, l2_..., l3_..., dram_...   B/s of all threads together; a copy counts what
+ *                       it reads and what it writes; what a write fetches first is not counted. dram_copy is the
+ *                       better of a copy through the caches and one that writes past them, as memcpy does. An
+ *                       update reads and writes the same lines, and counts both
  *   dram_stream         B/s written past the caches
  *   fma_f32_<isa>       multiply-adds/cycle of one core (core_cycles_est): f32, fused (any: mul, then add)
  *   madd_i16_<isa>      the same for int16 pairs into int32

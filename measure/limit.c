@@ -4,11 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How the family moves its bytes, mostly. */
+/* How the call moves its bytes, mostly. */
 static const char *kind_of(const struct sm_limited_call *c)
 {
     if (!strcmp(c->group, "matmul") || !strcmp(c->group, "attention") || !strcmp(c->family, "argmax")) return "read";
-    return !strcmp(c->family, "mask_build") ? "write" : "copy";
+    if (!strcmp(c->family, "mask_build")) return "write";
+    return c->in_place ? "update" : "copy";
 }
 
 /* The arithmetic that binds a variant of this instruction set, and the fastest that it could use instead: int8 keys
@@ -90,11 +91,11 @@ static double use_function(const struct sm_ceilings *ceilings, const char *name,
 static double memory_share(const struct sm_ceilings *ceilings, const struct sm_limited_call *c, double bytes,
                            double set, char *name, size_t name_bytes, double *most, struct sm_record *record)
 {
-    static const char *const kinds[] = {"read", "write", "copy"};
+    static const char *const kinds[] = {"read", "write", "copy", "update" /* the last: only in place */};
     const char *level = sm_ceilings_level(set, c->threads);
     const double rate = bytes / (c->ns * 1e-9);
     double fastest = NAN;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds - (c->in_place ? 0 : 1); i++) {
         snprintf(name, name_bytes, "%s_%s", level, kinds[i]);
         fastest = fmax(fastest, at_clock(ceilings, name, c->core_hz));
     }

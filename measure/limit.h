@@ -20,6 +20,7 @@ struct sm_limited_call {
     double ops, bytes;                /* of the call */
     double head_dim;                  /* of attention; else anything */
     bool capped;                      /* attention with a softcap */
+    bool in_place;                    /* what it reads it writes again: binds families that are judged by copies */
     bool leaves_out;                  /* ops and bytes count columns that a variant may leave out */
     int threads;
     double ns, core_hz; /* what it took; of one core, NAN: not known */

@@ -36,6 +36,13 @@ static double far_bytes(const struct sm_step *step, enum sm_phase phase, double 
     return !strcmp(step->family->group, "attention") && phase != SM_PHASE_PREFILL ? bytes : 0;
 }
 
+/* Steps that write over what they read: the operands of a runtime's plan. */
+static bool in_place(const struct sm_step *step)
+{
+    return step->label == SM_LABEL_HEAD_NORM || step->label == SM_LABEL_ROPE ||
+           !strncmp(step->family->name, "gated_", 6);
+}
+
 static void add(struct work *w, const struct sm_ceilings *ceilings, const struct sm_step *step,
                 const struct sm_step_calls *calls, double whole_bytes, size_t threads, double core_hz)
 {
@@ -52,6 +59,7 @@ static void add(struct work *w, const struct sm_ceilings *ceilings, const struct
                                          .ops = load->ops(&step->shape),
                                          .bytes = bytes,
                                          .head_dim = axis(step, "head_dim"),
+                                         .in_place = in_place(step),
                                          .capped = axis(step, "softcap") != 0,
                                          .leaves_out = !strcmp(step->family->group, "attention"),
                                          .threads = (int)threads,

@@ -11,6 +11,7 @@
 #include "ceilings.h"
 #include "clock.h"
 #include "cpu.h"
+#include "limit.h"
 #include "rates.h"
 #include "ridge.h"
 
@@ -160,6 +161,37 @@ static void the_better_ceiling_is_kept(void **state)
     assert_near(kept.item[1].value, 4e-6);
 }
 
+/* What is written where it was read: an update may be twice as fast as a copy, and excuses no call that copies. */
+static void a_call_in_place_is_held_to_updates(void **state)
+{
+    (void)state;
+    const struct sm_ceilings c = {.threads = 1,
+                                  .count = 4,
+                                  .item = {{.name = "l1_read", .value = 100, .unit = "B/s", .core_hz = NAN},
+                                           {.name = "l1_write", .value = 50, .unit = "B/s", .core_hz = NAN},
+                                           {.name = "l1_copy", .value = 90, .unit = "B/s", .core_hz = NAN},
+                                           {.name = "l1_update", .value = 180, .unit = "B/s", .core_hz = NAN}}};
+    struct sm_limited_call call = {.family = "rope",
+                                   .group = "layer",
+                                   .isa = "any",
+                                   .ops_unit = "elements",
+                                   .ops = 1,
+                                   .bytes = 135,
+                                   .threads = 1,
+                                   .ns = 1e9,
+                                   .core_hz = 1e9,
+                                   .working_set = 1024};
+    struct sm_limit limit = sm_limit_of(&c, &call, NULL);
+    assert_string_equal(limit.name, "l1_copy");
+    assert_near(limit.share, 1.5);
+    assert_true(limit.impossible);
+    call.in_place = true;
+    limit = sm_limit_of(&c, &call, NULL);
+    assert_string_equal(limit.name, "l1_update");
+    assert_near(limit.share, 0.75);
+    assert_false(limit.impossible);
+}
+
 /* Of all, only L3 and DRAM: the figures of a minute ago are replaced, higher or not. */
 static void far_memory_is_measured_again(void **state)
 {
@@ -283,6 +315,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(integer_attention_is_held_to_integers, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(int16_rows_are_held_to_two_products, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(the_better_ceiling_is_kept, open_rates, close_rates),
+        cmocka_unit_test(a_call_in_place_is_held_to_updates),
         cmocka_unit_test_setup_teardown(far_memory_is_measured_again, open_rates, close_rates),
         cmocka_unit_test_setup_teardown(a_ceiling_that_was_held_down_is_measured_again, open_rates, close_rates),
         cmocka_unit_test(a_ridge_is_where_two_ceilings_meet),

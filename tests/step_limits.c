@@ -106,6 +106,7 @@ static void weights_come_from_where_the_whole_model_is(void **state)
         if (!strcmp(label, "qkv") || !strcmp(label, "down") || !strcmp(label, "attention"))
             far += !strcmp(json_string_value(ceiling), "dram_read");
         if (!strcmp(label, "norm")) assert_null(strstr(json_string_value(ceiling), "dram"));
+        if (!strcmp(label, "rope")) assert_non_null(strstr(json_string_value(ceiling), "_update"));
     }
     assert_int_equal(far, 3); /* of a gigabyte that is said to lie between two calls */
     sm_record_destroy(r);
