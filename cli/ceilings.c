@@ -66,6 +66,11 @@ static double range_at_one_clock(const struct seen *s)
     return range_percent(per_cycle, s->count, &median);
 }
 
+static const char *why_of(const struct seen *s)
+{
+    return s->first.why ? s->first.why : "not measured";
+}
+
 static void add_row(struct sm_table *table, const struct seen *s)
 {
     char value[32], range[32] = "", one_clock[32] = "", set[32] = "", threads[16], cycle[32] = "", unit[32];
@@ -91,9 +96,8 @@ static void add_row(struct sm_table *table, const struct seen *s)
     /* a screen is narrow: as everywhere in tables, a multiply-add is a MAC */
     const char *rest = strstr(s->first.unit, "multiply-adds");
     snprintf(unit, sizeof unit, "%s%s", rest ? "MAC" : s->first.unit, rest ? rest + strlen("multiply-adds") : "");
-    const char *const row[] = {s->first.name, threads, value,
-                               unit,          range,   one_clock,
-                               cycle,         set,     s->count ? "" : s->first.why ? s->first.why : "not measured"};
+    const char *const row[] = {
+        s->first.name, threads, value, unit, range, one_clock, cycle, set, s->count ? "" : why_of(s)};
     sm_table_add(table, row);
 }
 
@@ -114,7 +118,7 @@ static json_t *json_of(const struct seen *s)
     json_object_set_new(j, "range_percent_at_one_clock", sm_record_number(range_at_one_clock(s)));
     json_object_set_new(j, "bytes_per_cycle", sm_record_number(bytes_per_cycle(s)));
     json_object_set_new(j, "bytes", s->first.bytes ? json_integer((json_int_t)s->first.bytes) : json_null());
-    if (!s->count) json_object_set_new(j, "why", json_string(s->first.why ? s->first.why : "not measured"));
+    if (!s->count) json_object_set_new(j, "why", json_string(why_of(s)));
     return j;
 }
 
@@ -141,28 +145,42 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
     return lost ? -1 : 0;
 }
 
-static int measure(const struct sm_list *threads, int64_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
+static double each_s(enum sm_ceilings_effort effort)
 {
-    const double each = effort == SM_CEILINGS_FULL ? 9 : 1.5;
-    const size_t most = threads->count * SM_CEILINGS_MOST;
-    struct seen *seen = calloc(most, sizeof *seen);
-    struct sm_ceilings *run = malloc(sizeof *run);
+    return effort == SM_CEILINGS_FULL ? 9 : 1.5;
+}
+
+/* All teams, in turn, `runs` times. */
+static int measure_runs(struct sm_ceilings *run, const struct sm_list *threads, size_t runs,
+                        enum sm_ceilings_effort effort, struct sm_progress *progress, char *why, size_t why_bytes)
+{
+    const size_t count = runs * threads->count;
+    for (size_t i = 0; i < count; i++) {
+        const int team = (int)threads->value[i % threads->count];
+        char text[64];
+        snprintf(text, sizeof text, "run %zu of %zu, %d threads", i / threads->count + 1, runs, team);
+        sm_progress_show(progress, each_s(effort) * (double)i, text);
+        if (sm_ceilings_measure(&run[i], team, effort, why, why_bytes)) return -1;
+    }
+    sm_progress_show(progress, each_s(effort) * (double)count, "once more what was disturbed");
+    return sm_ceilings_measure_again(run, count, effort, why, why_bytes);
+}
+
+static int measure(const struct sm_list *threads, size_t runs, enum sm_ceilings_effort effort, bool quiet, int form)
+{
+    const size_t teams = threads->count;
+    struct seen *seen = calloc(teams * SM_CEILINGS_MOST, sizeof *seen);
+    struct sm_ceilings *run = calloc(runs * teams, sizeof *run);
     struct sm_progress progress;
     char why[256] = "out of memory";
     size_t count = 0;
     int bad = !seen || !run;
-    sm_progress_begin(&progress, quiet ? NULL : stderr, each * (double)runs * (double)threads->count);
-    for (int64_t r = 0; !bad && r < runs; r++) {
-        count = 0;
-        for (size_t t = 0; !bad && t < threads->count; t++) {
-            char text[64];
-            snprintf(text, sizeof text, "run %d of %d, %d threads", (int)r + 1, (int)runs, (int)threads->value[t]);
-            sm_progress_show(&progress, each * (double)((size_t)r * threads->count + t), text);
-            bad = sm_ceilings_measure(run, (int)threads->value[t], effort, why, sizeof why);
-            for (size_t i = 0; !bad && i < run->count; i++) collect(&seen[count++], run, i);
-        }
-    }
+    sm_progress_begin(&progress, quiet ? NULL : stderr, each_s(effort) * (double)(runs * teams));
+    if (!bad) bad = measure_runs(run, threads, runs, effort, &progress, why, sizeof why);
     sm_progress_clear(&progress);
+    for (size_t t = 0; !bad && t < teams; t++)
+        for (size_t i = 0; i < run[t].count; i++, count++)
+            for (size_t r = 0; r < runs; r++) collect(&seen[count], &run[r * teams + t], i);
     if (!bad) bad = print(seen, count, form, stdout);
     if (bad) fprintf(stderr, "slotmark ceilings: %s\n", why);
     free(seen);
@@ -211,5 +229,5 @@ int ceilings_main(int argc, char **argv)
             fprintf(stderr, "slotmark ceilings: --threads must be 1 to %d\n", SM_PIN_MOST);
             return 2;
         }
-    return measure(&threads, runs, full ? SM_CEILINGS_FULL : SM_CEILINGS_QUICK, quiet, form);
+    return measure(&threads, (size_t)runs, full ? SM_CEILINGS_FULL : SM_CEILINGS_QUICK, quiet, form);
 }

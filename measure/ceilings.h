@@ -1,9 +1,9 @@
 /* ceilings.h - what this machine can do at most: bytes a second by memory level, multiply-adds and functions by scheme.
  *
  * Measured, not looked up: best of several, the first dropped, in the process that uses them. What a core has to itself
- * (L1, L2, arithmetic) is the sum of each worker's best, and is also known per cycle, by the clock that was seen right
- * before and after. What cores share is the best of several ways to move it: one stream a core, several side by side,
- * with software that fetches ahead and without. Names:
+ * (L1, L2, arithmetic) is the sum of each worker's best, taken until the best of them agree, and is also known per
+ * cycle, by the clock that was seen right before and after. What cores share is the best of several ways to move it:
+ * one stream a core, several side by side, with software that fetches ahead and without. Names:
  *
  *   l1_read l1_write l1_copy l1_update, l2_..., l3_..., dram_...   B/s of all threads together; a copy counts what
  *                       it reads and what it writes; what a write fetches first is not counted. dram_copy is the
@@ -51,7 +51,11 @@ struct sm_ceilings {
     struct sm_ceiling item[SM_CEILINGS_MOST];
 };
 
-/* About a second and a half a team; the best of five times that, on more memory, about nine. */
+/* The reason of every scheme that needs another CPU. */
+extern const char *const sm_ceiling_lacks;
+
+/* About a second and a half a team; the best of five times that, on more memory, about nine. Each time up to a second
+ * and a half more while neighbours disturb what a core does by itself (settle.h). */
 enum sm_ceilings_effort { SM_CEILINGS_QUICK, SM_CEILINGS_FULL };
 
 /* Bytes that, touched in turn, go past a cache of that size. It keeps up to its own size of a set that is larger: eight
@@ -64,11 +68,19 @@ double sm_ceilings_past(double cache_bytes);
 int sm_ceilings_measure(struct sm_ceilings *out, int threads, enum sm_ceilings_effort effort, char *why,
                         size_t why_bytes);
 
+/* Whether something that a core does by itself was seen in this process as more than three hundredths faster, three
+ * times: a neighbour was there all the while. */
+bool sm_ceilings_disturbed(const struct sm_ceilings *ceilings);
+
+/* Measures those of several that were disturbed once more, and keeps the better of each. */
+int sm_ceilings_measure_again(struct sm_ceilings *several, size_t count, enum sm_ceilings_effort effort, char *why,
+                              size_t why_bytes);
+
 /* Measures L3 and DRAM again, quickly: neighbours move them by a third from minute to minute. Keeps the memory for the
  * next time. 0, or -1 and a sentence, and all is as it was. */
 int sm_ceilings_refresh(struct sm_ceilings *ceilings, char *why, size_t why_bytes);
 
-/* Keeps the better of the two for each name. */
+/* Keeps the better of the two for each name; of what moves with the cores' clock, the one that does more in a cycle. */
 void sm_ceilings_best(struct sm_ceilings *ceilings, const struct sm_ceilings *other);
 
 /* The quick ones, measured at the first call for each number of threads and kept for this process; not for

@@ -16,6 +16,7 @@
 #include "ceiling_team.h"
 #include "ceilings.h"
 #include "clock.h"
+#include "settle.h"
 
 enum { BYTES = 16384, PAGE = 4096 };
 
@@ -127,6 +128,113 @@ static void own_ceilings_know_their_clock(void **state)
     }
 }
 
+/* The clock beside a job, as a neighbour on the core would have it: the same, while the job takes longer; here it ticks
+ * faster while the job takes as long. */
+static enum neighbour { ALONE, FOR_A_WHILE, ALWAYS } neighbour;
+static int glances, last_disturbed;
+
+double __real_sm_core_hz_glance(void);
+double __wrap_sm_core_hz_glance(void);
+
+double __wrap_sm_core_hz_glance(void)
+{
+    const double hz = __real_sm_core_hz_glance();
+    glances++;
+    if (neighbour == ALWAYS) return 1.3 * hz;
+    if (neighbour == ALONE || glances > last_disturbed) return hz;
+    return hz * (1.2 + 0.5 * fmod(glances / 150 * 0.618, 1)); /* no two moments alike */
+}
+
+static void measure_beside(struct sm_ceilings *out, enum neighbour who)
+{
+    char why[256];
+    neighbour = who;
+    glances = 0;
+    if (sm_ceilings_measure(out, 1, SM_CEILINGS_QUICK, why, sizeof why)) fail_msg("%s", why);
+    neighbour = ALONE;
+}
+
+/* What a core does by itself in a cycle, in each of the two, differs by less than a tenth: the neighbour took a sixth
+ * at the least, and those of the test itself are not all known. */
+static void assert_as_fast(const struct sm_ceilings *a, const struct sm_ceilings *b)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        const struct sm_ceiling *one = &a->item[i], *other = sm_ceiling_named(b, one->name);
+        const bool cycles = strstr(one->unit, "/cycle") != NULL;
+        if (!other || !(cycles || isfinite(one->core_hz))) continue;
+        const double ratio =
+            cycles ? one->value / other->value : one->value / one->core_hz / (other->value / other->core_hz);
+        if (!(ratio > 0.9)) fail_msg("%s: %.3f of what it was", one->name, ratio);
+    }
+}
+
+/* A neighbour all through the rounds that are always made, then none: there are more rounds, until it is seen alone. */
+static void a_disturbed_measurement_goes_on(void **state)
+{
+    (void)state;
+    static struct sm_ceilings alone, disturbed;
+    if (!isfinite(sm_core_hz())) skip();
+    measure_beside(&alone, ALONE);
+    last_disturbed = glances;
+    measure_beside(&disturbed, FOR_A_WHILE);
+    assert_true(glances > last_disturbed);
+    assert_as_fast(&disturbed, &alone);
+}
+
+/* One that stays: the measurement ends, what is known tells that it was low, and it is made again. */
+static void a_disturbed_measurement_is_made_again(void **state)
+{
+    (void)state;
+    static struct sm_ceilings several[2];
+    char why[256];
+    if (!isfinite(sm_core_hz())) skip();
+    measure_beside(&several[0], ALWAYS);
+    measure_beside(&several[1], ALONE);
+    assert_true(sm_ceilings_disturbed(&several[0]));
+    if (sm_ceilings_measure_again(several, 2, SM_CEILINGS_QUICK, why, sizeof why)) fail_msg("%s", why);
+    assert_as_fast(&several[0], &several[1]);
+}
+
+static void see(struct sm_settle *s, double a, double b, double c)
+{
+    sm_settle_see(s, a);
+    sm_settle_see(s, b);
+    sm_settle_see(s, c);
+}
+
+static void three_sightings_settle_a_figure(void **state)
+{
+    (void)state;
+    struct sm_settle one = {.name = "three", .threads = 1};
+    see(&one, 16, 12, 15.9);
+    assert_false(sm_settled(&one)); /* twice as fast as that */
+    sm_settle_see(&one, 15.95);
+    assert_true(sm_settled(&one));
+    struct sm_settle low = {.name = "three", .threads = 1}; /* steadily, but slower than is known */
+    see(&low, 12, 12, 12);
+    assert_false(sm_settled(&low));
+    assert_true(sm_settle_low("three", 1, 12));
+    sm_settle_see(&low, 15.8);
+    assert_false(sm_settled(&low));
+    see(&low, 15.8, 15.9, 12);
+    assert_true(sm_settled(&low));
+}
+
+/* A core of a larger team can do no more than one that is alone, and may do less. */
+static void a_larger_team_is_no_measure_of_itself_alone(void **state)
+{
+    (void)state;
+    struct sm_settle two = {.name = "team", .threads = 2}, one = {.name = "team", .threads = 1};
+    see(&two, 10, 10, 10);
+    assert_true(sm_settle_low("team", 1, 9));
+    see(&one, 16, 16, 16);
+    assert_false(sm_settle_low("team", 2, 10));
+    struct sm_settle odd = {.name = "once",
+                            .threads = 1}; /* what was seen once is no measure: the clock may have erred */
+    see(&odd, 20, 10, 10);
+    assert_false(sm_settle_low("once", 1, 10));
+}
+
 /* How many rounds fill a time does not come from the first ones of a process, in which Linux makes room for tiles: as
  * many as a moment later, in most of several processes, since a few may be held up. */
 static void a_first_use_does_not_count(void **state)
@@ -161,6 +269,10 @@ int main(void)
         cmocka_unit_test(every_ceiling_has_a_value_or_a_reason),
         cmocka_unit_test(a_set_goes_past_the_cache),
         cmocka_unit_test(own_ceilings_know_their_clock),
+        cmocka_unit_test(three_sightings_settle_a_figure),
+        cmocka_unit_test(a_larger_team_is_no_measure_of_itself_alone),
+        cmocka_unit_test(a_disturbed_measurement_goes_on),
+        cmocka_unit_test(a_disturbed_measurement_is_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -155,6 +155,12 @@ static void the_better_ceiling_is_kept(void **state)
     sm_ceilings_best(&kept, &other);
     assert_near(kept.item[0].value, 12);
     assert_near(kept.item[1].value, 3e-6);
+    kept.item[0].core_hz = 4; /* faster by its clock, not by what a core does */
+    other.item[0].value = 11;
+    other.item[0].core_hz = 3;
+    sm_ceilings_best(&kept, &other);
+    assert_near(kept.item[0].value, 11);
+    other = two(12, 4e-6);
     kept = two(NAN, 5e-6);
     sm_ceilings_best(&kept, &other);
     assert_near(kept.item[0].value, 12);
