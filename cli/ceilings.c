@@ -8,6 +8,7 @@
 #include "arguments.h"
 #include "ceilings.h"
 #include "commands.h"
+#include "lacking.h"
 #include "machine.h"
 #include "progress.h"
 #include "record.h"
@@ -122,7 +123,8 @@ static json_t *json_of(const struct seen *s)
     return j;
 }
 
-static int print(const struct seen *seen, size_t count, int form, FILE *out)
+/* run: any of them. */
+static int print(const struct seen *seen, size_t count, const struct sm_ceilings *run, int form, FILE *out)
 {
     if (form == 2) {
         json_t *list = json_array();
@@ -138,8 +140,10 @@ static int print(const struct seen *seen, size_t count, int form, FILE *out)
     struct sm_table table;
     sm_table_init(&table, 9, heading);
     table.right[1] = table.right[2] = table.right[4] = table.right[5] = table.right[6] = table.right[7] = true;
-    for (size_t i = 0; i < count; i++) add_row(&table, &seen[i]);
+    for (size_t i = 0; i < count; i++)
+        if (seen[i].count || seen[i].first.why != sm_ceiling_lacks) add_row(&table, &seen[i]);
     sm_table_print(&table, form == 1, out);
+    sm_lacking_print(run, NULL, out);
     const int lost = table.lost;
     sm_table_free(&table);
     return lost ? -1 : 0;
@@ -181,7 +185,7 @@ static int measure(const struct sm_list *threads, size_t runs, enum sm_ceilings_
     for (size_t t = 0; !bad && t < teams; t++)
         for (size_t i = 0; i < run[t].count; i++, count++)
             for (size_t r = 0; r < runs; r++) collect(&seen[count], &run[r * teams + t], i);
-    if (!bad) bad = print(seen, count, form, stdout);
+    if (!bad) bad = print(seen, count, run, form, stdout);
     if (bad) fprintf(stderr, "slotmark ceilings: %s\n", why);
     free(seen);
     free(run);

@@ -5,6 +5,7 @@
 #include "build.h"
 #include "cpu.h"
 #include "doctor.h"
+#include "lacking.h"
 #include "record.h"
 #include "table.h"
 
@@ -160,7 +161,7 @@ static void print_arithmetic(const struct sm_doctor *d, const char *all, bool ma
     for (int c = 1; c < 4; c++) table.right[c] = true;
     for (size_t i = 0; i < d->one.count; i++) {
         const struct sm_ceiling *c = &d->one.item[i];
-        if (strcmp(c->unit, "multiply-adds/cycle")) continue;
+        if (strcmp(c->unit, "multiply-adds/cycle") || c->why == sm_ceiling_lacks) continue;
         char rate[48], text[3][32];
         snprintf(rate, sizeof rate, "%s_rate", c->name);
         const char *const row[] = {c->name, rate_text(isfinite(c->value) ? c : NULL, text[0], 32),
@@ -169,6 +170,7 @@ static void print_arithmetic(const struct sm_doctor *d, const char *all, bool ma
         sm_table_add(&table, row);
     }
     sm_table_print(&table, markdown, out);
+    sm_lacking_print(&d->one, "multiply-adds/cycle", out);
     sm_table_free(&table);
 }
 

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -181,6 +182,15 @@ static void doctor_gives_every_counter_one_state(void **state)
     json_decref(page);
 }
 
+/* Beneath the table, once, without the reason in every row; nothing of it where the CPU has them all. */
+static void lacking_schemes_are_one_line(const char *scheme, bool lacks)
+{
+    const char *line = strstr(output, "\nnot here, this CPU lacks the instructions: "), *at = strstr(output, scheme);
+    assert_int_equal(line && at > line, lacks);
+    if (line) assert_null(strstr(line + strlen("\nnot here, this CPU lacks"), "lacks"));
+    assert_ptr_equal(strstr(output, "lacks the instructions"), line ? strstr(line, "lacks the instructions") : NULL);
+}
+
 /* Two runs, one thread: every ceiling has two values and their median, or none and the reason. */
 static void ceilings_have_values_or_reasons(void **state)
 {
@@ -189,9 +199,13 @@ static void ceilings_have_values_or_reasons(void **state)
     json_t *page = json_loads(output, 0, NULL);
     assert_non_null(page);
     size_t i;
+    bool lacks = false;
     const json_t *c;
     json_array_foreach(json_object_get(page, "ceilings"), i, c)
     {
+        const char *why = json_string_value(json_object_get(c, "why"));
+        if (!strcmp(json_string_value(json_object_get(c, "name")), "fma_f32_avx512"))
+            lacks = why && strstr(why, "lacks");
         const size_t values = json_array_size(json_object_get(c, "values"));
         assert_true(values == 2 || values == 0);
         assert_int_equal(json_is_real(json_object_get(c, "value")), values == 2);
@@ -205,6 +219,7 @@ static void ceilings_have_values_or_reasons(void **state)
     assert_says("MAC/cycle");
     assert_int_equal(slotmark("ceilings --threads 1 --runs 1 --quiet -o md"), 0);
     assert_says("| l1_read ");
+    lacking_schemes_are_one_line("fma_f32_avx512", lacks);
     assert_int_equal(slotmark("ceilings --runs 0 2>&1"), 2);
     assert_int_equal(slotmark("ceilings --threads 0 2>&1"), 2);
 }
