@@ -1,7 +1,7 @@
 /* attention_body.h - attention in vectors, for one KV type (SM_ATTENTION_KV), one instruction set (the vector header
- * included before this text; SM_ATTENTION_VNNI: in integers, SM_ATTENTION_AMX: by tiles too), one layout of keys
- * (SM_ATTENTION_KEYS16: keys16, else plain) and one promise (SM_ATTENTION_SKIP: 0 computes every column, 1 proves what
- * it may skip).
+ * included before this text; SM_ATTENTION_MADD and SM_ATTENTION_VNNI: in integers, SM_ATTENTION_AMX: by tiles too), one
+ * layout of keys (SM_ATTENTION_KEYS16: keys16, else plain) and one promise (SM_ATTENTION_SKIP: 0 computes every column,
+ * 1 proves what it may skip).
  *
  * The part is walked KV head by KV head, and in each by blocks of query rows: the queries of a row block are its rows
  * times the heads that share the KV head, so that keys and values are read once for all of them. Columns come in
@@ -31,6 +31,12 @@
 #endif
 #ifdef SM_ATTENTION_AMX
 #include "attention_amx_body.h"
+#endif
+#ifdef SM_ATTENTION_MADD
+#include "attention_madd_body.h"
+#endif
+#if defined SM_ATTENTION_VNNI || defined SM_ATTENTION_MADD
+#define IN_INTEGERS
 #endif
 #ifdef VALUES_IN_INTEGERS
 #define SUM_FLOATS VALUES_AT_ONCE
@@ -84,13 +90,14 @@ struct rows {
     int8_t *few; /* attention_amx_body.h: planes of few queries */
 #endif
 #ifdef SM_ATTENTION_VNNI
-    int8_t *planes; /* attention_vnni_body.h: the queries in 16 bits */
     int32_t plane_begin[QUERIES_MOST][2];
+#endif
+#ifdef IN_INTEGERS
+    int8_t *planes; /* the queries in 16 bits */
     float plane_step[QUERIES_MOST];
 #endif
 #ifdef VALUES_IN_INTEGERS
-    float
-        weight_step[QUERIES_MOST]; /* attention_vnni_values_body.h: weights in 16 bits, in the place of their logits */
+    float weight_step[QUERIES_MOST]; /* of weights in 16 bits, in the place of their logits */
 #endif
 };
 
@@ -163,7 +170,7 @@ static void plan_rows(struct plan *plan, const struct sm_attention *a)
     }
 }
 
-#ifdef SM_ATTENTION_VNNI
+#ifdef IN_INTEGERS
 #include "attention_integers_body.h"
 #elif defined SM_ATTENTION_KEYS16
 #include "attention_keys16_body.h"
@@ -198,9 +205,8 @@ static void begin_rows(struct rows *s)
             square = vec_fma(x, x, square);
         }
         s->norm[m] = s->live[m] ? sqrtf(vec_sum(square)) : 0;
-#ifdef SM_ATTENTION_VNNI
-        s->plane_step[m] =
-            vnni_planes(s->planes + m * vnni_plane_bytes(a->head_dim), s->plane_begin[m], to, a->head_dim);
+#ifdef IN_INTEGERS
+        begin_query(s, m);
 #endif
     }
 #ifdef SM_ATTENTION_AMX
@@ -290,7 +296,7 @@ INLINE void weigh_vecs(struct rows *s, const size_t vecs, const int capped)
         vec_store(s->weight[m], weight);
     }
 #ifdef VALUES_IN_INTEGERS
-    for (size_t m = 0; m < s->queries; m++) s->weight_step[m] = vnni_weights(s->z + m * BLOCK, vecs);
+    for (size_t m = 0; m < s->queries; m++) s->weight_step[m] = weights_in_integers(s->z + m * BLOCK, vecs);
 #endif
 }
 
@@ -360,7 +366,7 @@ static void finish_rows(struct rows *s)
     for (size_t m = 0; m < s->queries; m++) {
         float *to = a->out + (s->row + m / s->head_count) * a->out_stride + (s->head + m % s->head_count) * a->head_dim;
         float *sum = s->sum + m * s->stride;
-#ifdef VALUES_IN_INTEGERS
+#if defined VALUES_IN_INTEGERS && defined SM_ATTENTION_VNNI
         vnni_in_order(sum, s->stride);
 #endif
         const float weight = vec_sum(vec_load(s->weight[m]));
@@ -443,7 +449,7 @@ static void attend(const struct sm_attention *a, struct sm_part part)
     s.mask = s.z + queries_most * BLOCK;
     s.k = s.mask + queries_most * BLOCK;
     s.v = s.k + BLOCK * s.stride;
-#ifdef SM_ATTENTION_VNNI
+#ifdef IN_INTEGERS
     s.planes = (int8_t *)(s.v + BLOCK * s.stride);
 #endif
 #ifdef SM_ATTENTION_AMX

@@ -58,7 +58,8 @@ static inline void floats_of_slots(float *to, size_t stride, const attention_ele
     }
 }
 
-#if !defined SM_ATTENTION_VNNI && !defined SM_ATTENTION_KEYS16 /* which have tiles of their own for keys */
+/* Integers and keys16 have tiles of their own for keys. */
+#if !defined SM_ATTENTION_MADD && !defined SM_ATTENTION_VNNI && !defined SM_ATTENTION_KEYS16
 
 /* to[d][j] = from[j][d]: columns up to the next multiple of VEC_WIDTH repeat the last slot. */
 #if SM_ATTENTION_KV == 16 && VEC_WIDTH == 16

@@ -22,7 +22,7 @@
 
 /* Puts in the place of the weights of 16 `vecs` slots, which are not negative, 64 high bytes and 64 low ones, of 0
  * where no slot is. The four bytes of slots 4 t .. 4 t + 3 are number 4 (t % 4) + t / 4. Returns step. */
-static inline __attribute__((always_inline)) float vnni_weights(float *weights, const size_t vecs)
+static inline __attribute__((always_inline)) float weights_in_integers(float *weights, const size_t vecs)
 {
     uint8_t *const to = (uint8_t *)weights;
     vec w[4], most = vec_zero();

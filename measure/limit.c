@@ -12,8 +12,8 @@ static const char *kind_of(const struct sm_limited_call *c)
     return c->in_place ? "update" : "copy";
 }
 
-/* The arithmetic that binds a variant of this instruction set, and the fastest that it could use instead: int8 keys
- * may be converted and multiplied as floats, or not. False: none is known. */
+/* The arithmetic that binds a variant of this instruction set, and the fastest that it could use instead: int8 and
+ * int16 keys may be converted and multiplied as floats, or not. False: none is known. */
 static bool schemes_of(const struct sm_limited_call *c, const char **binds, const char **fastest)
 {
     static const struct {
@@ -30,8 +30,8 @@ static bool schemes_of(const struct sm_limited_call *c, const char **binds, cons
         if (strcmp(table[i].isa, c->isa)) continue;
         const char *eight = strstr(c->family, "_w4") ? table[i].four : table[i].eight;
         /* attention in integers takes queries and weights in 16 bits */
-        const bool keys = (!strcmp(type, "_i8") || !strcmp(type, "_i16")) &&
-                          (!strcmp(c->isa, "avx512vnni") || !strcmp(c->isa, "amx"));
+        const bool vnni = !strcmp(c->isa, "avx512vnni") || !strcmp(c->isa, "amx");
+        const bool keys = !strcmp(type, "_i8") ? vnni || !strcmp(c->isa, "avx2") : !strcmp(type, "_i16") && vnni;
         *binds = !strcmp(type, "_a8") ? eight : !strcmp(type, "_a16") || keys ? table[i].sixteen : table[i].real;
         *fastest = !strcmp(type, "_i8") ? table[i].eight : !strcmp(type, "_i16") ? table[i].sixteen : *binds;
         return *binds && *fastest;

@@ -120,8 +120,17 @@ static void held_to(const struct sm_bench_case *c, const char *scheme)
 static void integer_attention_is_held_to_integers(void **state)
 {
     (void)state;
-    if (!(sm_cpu_features() & SM_CPU_AVX512VNNI)) skip();
-    struct sm_bench_case c = case_of("attention_i8", "literal_avx512vnni");
+    if (!(sm_cpu_features() & SM_CPU_AVX2)) skip();
+    struct sm_bench_case c = case_of("attention_i8", "literal_avx2");
+    set(&c, "head_dim", 512);
+    set(&c, "rows", 32);
+    held_to(&c, "madd_i16_avx2");
+    c = case_of("attention_i16", "literal_avx2"); /* which multiplies floats */
+    set(&c, "head_dim", 512);
+    set(&c, "rows", 32);
+    held_to(&c, "fma_f32_avx2");
+    if (!(sm_cpu_features() & SM_CPU_AVX512VNNI)) return;
+    c = case_of("attention_i8", "literal_avx512vnni");
     held_to(&c, "dpwssd_i16_avx512vnni");
     if (!(sm_cpu_features() & SM_CPU_AMX)) return;
     c = case_of("attention_i8", "literal_amx");

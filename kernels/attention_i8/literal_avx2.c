@@ -1,6 +1,7 @@
-/* Vectors of eight floats; every column computed, hidden or not. */
+/* Keys and values in integers; every column computed, hidden or not. */
 #define SM_ATTENTION_KV 8
 #define SM_ATTENTION_SKIP 0
+#define SM_ATTENTION_MADD
 #include "attention_i8/attention_i8.h"
 
 #include "attention_avx2.h"

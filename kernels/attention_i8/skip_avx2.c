@@ -1,6 +1,7 @@
-/* Vectors of eight floats; what the mask hides is left out where that is proven to change nothing. */
+/* Keys and values in integers; what the mask hides is left out where that is proven to change nothing. */
 #define SM_ATTENTION_KV 8
 #define SM_ATTENTION_SKIP 1
+#define SM_ATTENTION_MADD
 #include "attention_i8/attention_i8.h"
 
 #include "attention_avx2.h"
