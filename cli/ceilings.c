@@ -123,14 +123,38 @@ static json_t *json_of(const struct seen *s)
     return j;
 }
 
-/* run: any of them. */
-static int print(const struct seen *seen, size_t count, const struct sm_ceilings *run, int form, FILE *out)
+/* Those that a neighbour never left alone, to the second time: their figures are too low. */
+static size_t disturbed_runs(const struct sm_ceilings *run, size_t runs, size_t teams, size_t team)
+{
+    size_t count = 0;
+    for (size_t r = 0; r < runs; r++) count += sm_ceilings_disturbed(&run[r * teams + team]);
+    return count;
+}
+
+static void print_disturbed(const struct sm_ceilings *run, size_t runs, size_t teams, FILE *out)
+{
+    for (size_t t = 0; t < teams; t++) {
+        const size_t count = disturbed_runs(run, runs, teams, t);
+        if (count)
+            fprintf(
+                out,
+                "\ntoo low: %zu of %zu runs at t = %d, though measured twice; a neighbour has part of the cores, or "
+                "the\n  host has put two on one\n",
+                count, runs, run[t].threads);
+    }
+}
+
+static int print(const struct seen *seen, size_t count, const struct sm_ceilings *run, size_t runs, size_t teams,
+                 int form, FILE *out)
 {
     if (form == 2) {
-        json_t *list = json_array();
+        json_t *list = json_array(), *disturbed = json_array();
+        for (size_t t = 0; t < teams; t++)
+            json_array_append_new(disturbed, json_pack("{s:i, s:I}", "threads", run[t].threads, "runs",
+                                                       (json_int_t)disturbed_runs(run, runs, teams, t)));
         for (size_t i = 0; i < count; i++) json_array_append_new(list, json_of(&seen[i]));
-        json_t *page = json_pack("{s:s, s:i, s:o, s:o}", "schema", "slotmark-ceilings", "version", 1, "machine",
-                                 sm_machine_json(), "ceilings", list);
+        json_t *page = json_pack("{s:s, s:i, s:o, s:o, s:o}", "schema", "slotmark-ceilings", "version", 1, "machine",
+                                 sm_machine_json(), "disturbed", disturbed, "ceilings", list);
         const int bad = !page || json_dumpf(page, out, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) || putc('\n', out) < 0;
         json_decref(page);
         return bad ? -1 : 0;
@@ -144,6 +168,7 @@ static int print(const struct seen *seen, size_t count, const struct sm_ceilings
         if (seen[i].count || seen[i].first.why != sm_ceiling_lacks) add_row(&table, &seen[i]);
     sm_table_print(&table, form == 1, out);
     sm_lacking_print(run, NULL, out);
+    print_disturbed(run, runs, teams, out);
     const int lost = table.lost;
     sm_table_free(&table);
     return lost ? -1 : 0;
@@ -185,7 +210,7 @@ static int measure(const struct sm_list *threads, size_t runs, enum sm_ceilings_
     for (size_t t = 0; !bad && t < teams; t++)
         for (size_t i = 0; i < run[t].count; i++, count++)
             for (size_t r = 0; r < runs; r++) collect(&seen[count], &run[r * teams + t], i);
-    if (!bad) bad = print(seen, count, run, form, stdout);
+    if (!bad) bad = print(seen, count, run, runs, teams, form, stdout);
     if (bad) fprintf(stderr, "slotmark ceilings: %s\n", why);
     free(seen);
     free(run);

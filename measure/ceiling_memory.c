@@ -127,6 +127,12 @@ void sm_ceiling_row_measure(struct sm_ceiling_row *row, struct sm_ceiling_team *
         measure_dram(row, team, round);
 }
 
+int sm_ceiling_peers(int threads)
+{
+    const struct sm_machine *m = sm_machine();
+    return m->virtualised && threads <= m->cores ? 1 : threads;
+}
+
 struct sm_ceiling_row sm_ceiling_row_of(const struct sm_ceiling_level *level, size_t *at, enum sm_memory_kind kind,
                                         bool beyond, struct sm_ceiling *ceiling)
 {
@@ -144,7 +150,7 @@ struct sm_ceiling_row sm_ceiling_row_of(const struct sm_ceiling_level *level, si
                                  .at = at,
                                  .ways = {kind},
                                  .count = 1,
-                                 .settle = {.name = ceiling->name, .threads = ceiling->threads},
+                                 .settle = {.name = ceiling->name, .threads = sm_ceiling_peers(ceiling->threads)},
                                  .ceiling = ceiling};
     if (level->own) return row;
     memcpy(row.ways, far[kind].ways, sizeof row.ways);

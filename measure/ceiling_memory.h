@@ -37,6 +37,10 @@ struct sm_ceiling_row sm_ceiling_row_of(const struct sm_ceiling_level *level, si
 /* One round. */
 void sm_ceiling_row_measure(struct sm_ceiling_row *row, struct sm_ceiling_team *team, int round);
 
+/* The team that a team's cores are compared with (settle.h): in a guest, which may believe that it has a core for each
+ * while the host has put two of them on one, that of one thread. */
+int sm_ceiling_peers(int threads);
+
 /* Work a cycle of a core; a nanosecond where no clock is known. */
 static inline double sm_ceiling_pace(double work, struct sm_ceiling_seen seen)
 {

@@ -41,7 +41,7 @@ static struct scheme_row scheme_row_of(struct sm_ceilings *out, const struct sm_
     row.rate = add(out, values ? "values/s" : "multiply-adds/s", team->threads);
     snprintf(row.per_cycle->name, sizeof row.per_cycle->name, "%s", scheme->name);
     snprintf(row.rate->name, sizeof row.rate->name, "%s_rate", scheme->name);
-    row.all = (struct sm_settle){.name = row.rate->name, .threads = team->threads};
+    row.all = (struct sm_settle){.name = row.rate->name, .threads = sm_ceiling_peers(team->threads)};
     row.alone = (struct sm_settle){.name = row.per_cycle->name, .threads = 1};
     row.per_cycle->why = row.rate->why = sm_ceiling_lacks;
     if (sm_scheme_runs(scheme)) row.job.passes = sm_ceiling_passes(team, row.job, 0.25e6);
@@ -260,7 +260,7 @@ bool sm_ceilings_disturbed(const struct sm_ceilings *ceilings)
     for (size_t i = 0; i < ceilings->count; i++) {
         const struct sm_ceiling *c = &ceilings->item[i];
         const double per_cycle = strstr(c->unit, "/cycle") ? c->value : c->value / (c->threads * c->core_hz);
-        if (isfinite(per_cycle) && sm_settle_low(c->name, c->threads, per_cycle)) return true;
+        if (isfinite(per_cycle) && sm_settle_low(c->name, sm_ceiling_peers(c->threads), per_cycle)) return true;
     }
     return false;
 }

@@ -213,6 +213,9 @@ static void ceilings_have_values_or_reasons(void **state)
         if (values) assert_true(json_real_value(json_object_get(c, "value")) > 0);
     }
     assert_true(i >= 13);
+    const json_t *disturbed = json_array_get(json_object_get(page, "disturbed"), 0); /* by how many is chance */
+    assert_int_equal(json_integer_value(json_object_get(disturbed, "threads")), 1);
+    assert_true(json_is_integer(json_object_get(disturbed, "runs")));
     json_decref(page);
     assert_int_equal(slotmark("ceilings --threads 1 --runs 1 --quiet"), 0);
     assert_says("working set");
