@@ -26,6 +26,8 @@
 #define UNITS 4
 #define STEP 8 /* inputs */
 #define HELD (BITS == 4 ? 4096u : 480u)
+/* Bytes are fetched for narrow vectors and three rows or more; others stream faster without. */
+#define FETCH_BYTES (BITS == 8 && LANES < SM_CHANNELS)
 
 /* Constant numbers of turns, of which `rows` and `units` are known at compile time to be few: unrolled wholly, so that
  * sums stay in registers. */
@@ -56,6 +58,8 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++) {
             VECTOR w[UNITS];
+            if (FETCH_BYTES && j < 2 && rows > 2)
+                for (size_t u = 0; u < units; u += SM_CHANNELS / LANES) SM_PREFETCH_L2(quants[u] + at + 64 * j + ahead);
             EACH_UNIT(u)
             w[u] = BITS == 4 ? NIBBLE(nibbles[u], j) : WIDEN(quants[u] + at + 32 * j);
             EACH_ROW(k)
