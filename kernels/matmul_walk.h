@@ -17,6 +17,9 @@
  * not across pages. Weights of 8 bits and few rows are one line after the other faster than instructions for each. */
 #define SM_PREFETCH_L2(p) __builtin_prefetch(p, 0, 2)
 
+/* The same into the first-level cache. */
+#define SM_PREFETCH_L1(p) __builtin_prefetch(p, 0, 3)
+
 /* Where few rows leave the rest to hardware: the first lines of each page that begins in the `bytes` from p on, by
  * SM_PAGES_AHEAD. Hardware follows a stream inside a page, and finds the next one late and without its address. */
 #define SM_PAGE 4096
