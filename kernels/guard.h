@@ -17,7 +17,8 @@ struct sm_guarded {
 
 /* From here on, buffers end `SM_GUARD_SLACK` guard bytes before the inaccessible page instead of against it: for
  * timing. A masked load that reaches into such a page is legal and right, and takes hundreds of cycles, which no caller
- * whose arrays lie in the middle of memory would ever pay. Not for several threads at once. */
+ * whose arrays lie in the middle of memory would ever pay. Large ones lie in huge pages, where they are granted, as a
+ * model's weights and cache do. Not for several threads at once. */
 #define SM_GUARD_SLACK 128
 void sm_guarded_loosen(void);
 
