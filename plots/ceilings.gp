@@ -6,7 +6,8 @@ tens(v) = 10.0 ** floor(log10(v))
 wide_step(v) = v / tens(v) < 2 ? 0.5 * tens(v) : v / tens(v) < 5 ? tens(v) : 2 * tens(v) # three to five tics
 do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
-    set ytics ()
+    small = Count[p + 1] > 24 ? ",8" : ",11" # as many as fit below each other
+    set ytics () font small
     do for [b = 0:Count[p + 1] - 1] { set ytics add (tic(Names[40 * p + b + 1]) b) }
     set yrange [Count[p + 1] - 0.4:-0.6]
     set xrange [0:Most[p + 1] * 1.2]
@@ -14,7 +15,7 @@ do for [p = 0:panels - 1] {
     mine(v) = only(column("panel") == p, v)
     plot data using (mine(column("value") / 2)):(column("bar")):(0):(column("value")):(column("bar") - 0.35):(column("bar") + 0.35) \
             with boxxyerror lc rgb colour(p), \
-        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(sprintf(column("value") < 1000 ? "%.3g" : "%.0f", column("value"))) with labels left offset 0.6, 0 font ",11"
+        for [k = 1:several] data using (mine(column("value"))):(column("bar")):(sprintf(column("value") < 1000 ? "%.3g" : "%.0f", column("value"))) with labels left offset 0.6, 0 font small
     unset label
 }
 unset multiplot
