@@ -8,7 +8,7 @@ do for [p = 0:panels - 1] {
     set title Panel[p + 1] offset 0, -0.6 font ",12"
     small = Count[p + 1] > 24 ? ",8" : ",11" # as many as fit below each other
     set ytics () font small
-    do for [b = 0:Count[p + 1] - 1] { set ytics add (tic(Names[40 * p + b + 1]) b) }
+    do for [b = 0:Count[p + 1] - 1] { set ytics add (tic(Names[64 * p + b + 1]) b) }
     set yrange [Count[p + 1] - 0.4:-0.6]
     set xrange [0:Most[p + 1] * 1.2]
     set xtics 0, wide_step(Most[p + 1])

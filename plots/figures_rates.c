@@ -286,7 +286,7 @@ struct ceiling {
     const struct sm_result *from;
 };
 
-#define MAX_CEILINGS 40
+#define MAX_CEILINGS 64
 
 static int a_cycle(const char *unit)
 {
