@@ -8,6 +8,7 @@
 #include "bench_counters.h"
 #include "bench_rows.h"
 #include "by_compilers.h"
+#include "limit.h"
 
 const char *const sm_bench_formats[] = {"md", "csv", "json", "jsonl", NULL};
 
@@ -90,15 +91,6 @@ static struct axes varying_axes(struct sm_row *const *rows, size_t begin, size_t
     return axes;
 }
 
-/* "maddubs_i8_avx2" -> "maddubs": the rest is the variant's. */
-static const char *limit_text(const char *name, char *text, size_t bytes)
-{
-    const bool memory =
-        strstr(name, "_read") || strstr(name, "_write") || strstr(name, "_copy") || strstr(name, "_update");
-    snprintf(text, bytes, "%.*s", memory ? 20 : (int)strcspn(name, "_"), name);
-    return text;
-}
-
 static bool both_states(struct sm_row *const *rows, size_t begin, size_t end)
 {
     for (size_t i = begin + 1; i < end; i++)
@@ -118,8 +110,9 @@ static const char *variant_text(const json_t *record, bool both, char *text, siz
 static void print_row(const struct sm_row *row, const struct axes *axes, int variant_width, bool both, FILE *out)
 {
     char variant[128];
-    char time[32], spread[32], rate[32], bytes[32], limit[32], share[64] = "", error[32];
+    char time[32], spread[32], rate[32], bytes[32], share[64] = "", error[32];
     const json_t *r = row->record;
+    const char *name = sm_row_text(r, "binding_ceiling");
     fprintf(out, "| %-*s |", variant_width, variant_text(r, both, variant, sizeof variant));
     for (size_t i = 0; i < axes->count; i++)
         fprintf(out, " %*lld", axes->width[i], (long long)axis_value(r, axes->name[i]));
@@ -129,8 +122,8 @@ static void print_row(const struct sm_row *row, const struct axes *axes, int var
         return;
     }
     if (isfinite(row->share))
-        snprintf(share, sizeof share, "%3.0f%s%s", 100 * row->share, row->share > 1.05 ? "*" : " ",
-                 limit_text(sm_row_text(r, "binding_ceiling"), limit, sizeof limit));
+        snprintf(share, sizeof share, "%3.0f%s%.*s", 100 * row->share, row->share > 1.05 ? "*" : " ",
+                 sm_limit_shown(name), name);
     const struct sm_summary *s = &row->summary;
     fprintf(out, "| %7s | %4s | %5s | %5s | %-13s | %4s |\n", sm_bench_time_text(s->median, time, sizeof time),
             spread_text(s, spread, sizeof spread), short_text(row->ops_per_cycle, rate, sizeof rate),

@@ -141,3 +141,10 @@ struct sm_limit sm_limit_of(const struct sm_ceilings *ceilings, const struct sm_
     limit.impossible = limit.fastest > SM_LIMIT_IMPOSSIBLE;
     return limit;
 }
+
+int sm_limit_shown(const char *name)
+{
+    const bool memory =
+        strstr(name, "_read") || strstr(name, "_write") || strstr(name, "_copy") || strstr(name, "_update");
+    return memory ? 20 : (int)strcspn(name, "_");
+}

@@ -42,4 +42,8 @@ struct sm_limit {
 struct sm_limit sm_limit_of(const struct sm_ceilings *ceilings, const struct sm_limited_call *call,
                             struct sm_record *record);
 
+/* How many characters of a ceiling's name a table shows at most: "dram_read" whole; of "maddubs_i8_avx2" "maddubs",
+ * since the rest is the variant's. */
+int sm_limit_shown(const char *name);
+
 #endif

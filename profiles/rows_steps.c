@@ -36,12 +36,10 @@ static const char *limit_text(const json_t *step, char *text, size_t bytes)
 {
     const double share = sm_cell_number(step, "share");
     const char *name = sm_cell_text(step, "ceiling"), *why = sm_cell_text(step, "why");
-    const bool memory =
-        strstr(name, "_read") || strstr(name, "_write") || strstr(name, "_copy") || strstr(name, "_update");
     snprintf(text, bytes, "%s", strncmp(why, "impossible", 10) ? "" : why);
     if (isfinite(share))
-        snprintf(text, bytes, "%3.0f%s%.*s", 100 * share, share > SM_LIMIT_IMPOSSIBLE ? "*" : " ",
-                 memory ? 20 : (int)strcspn(name, "_"), name);
+        snprintf(text, bytes, "%3.0f%s%.*s", 100 * share, share > SM_LIMIT_IMPOSSIBLE ? "*" : " ", sm_limit_shown(name),
+                 name);
     return text;
 }
 
