@@ -340,11 +340,11 @@ double sm_timed_estimate(const struct sm_timed_options *options, const struct sm
 {
     if (c->refused) return 0.001;
     const double ops = c->workload->ops(&c->shape), bytes = c->workload->bytes(&c->shape);
-    const double rate = c->variant->needs ? 2e10 : 5e8; /* of a core of today, by order of magnitude */
+    const double rate = c->variant->needs ? 5e10 : 1e9; /* of a core of today, by order of magnitude */
     const double call = fmax(ops / rate, bytes / 1e10);
     const double repetitions = (double)options->repetitions + 1.5; /* with the search for the count */
     const double timing = options->warm_up + repetitions * fmax(options->min_time * 1.2, call);
-    const double checking = 4e-9 * fmin(ops, 0x1p27);
+    const double checking = 4e-9 * fmin(ops, SM_JUDGED_OPS);
     const struct sm_machine *m = sm_machine();
     const double made = sm_instances_bytes(c, known(m->l2_bytes), known(m->l3_bytes), known(m->memory_bytes));
     return 0.004 + (c->cold ? 0.3 : 0) + timing + 2 * checking + 6e-9 * made; /* cold: far ceilings, anew */

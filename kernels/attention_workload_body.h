@@ -15,13 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "attention_kv_body.h"
+#include "attention_judge_body.h"
 #include "guard.h"
 #include "mask_build/mask_build.h"
 #include "random.h"
 #include "workload.h"
 
-#define FULL_CHECK_OPS 0x1p27 /* beyond it a sample of the output is judged (workload.h) */
 #define CLASSES 8
 #define ROW_PADDING 5 /* floats after each row of queries, mask and output that no kernel may write */
 
@@ -280,148 +279,6 @@ static const void *prepare(void *work, const struct sm_variant *variant)
     return &k->in_blocks;
 }
 
-/* Scratch of error(): one KV head's keys and values; and of one row and head the logits, how far they may be off,
- * and of the columns that weigh anything which they are, their weight, and how far it may be off. */
-struct judge {
-    double *key, *value;            /* [columns][head_dim] */
-    double *logit, *slack, *weight; /* [columns] */
-    double *rounding;  /* [columns] how far a rounded weight may be off, where the type has a scale a slot */
-    size_t *column;    /* [columns] */
-    double most;       /* the largest logit */
-    size_t past_first; /* of the layout that ran */
-};
-
-static void judge_logits(const struct work *k, struct judge *judge, size_t r, size_t h)
-{
-    const struct sm_attention *a = &k->args;
-    const float *q = a->q + r * a->q_stride + h * a->head_dim;
-    double q_most = 0;
-    for (size_t d = 0; d < a->head_dim; d++) q_most = fmax(q_most, fabs((double)q[d]));
-    judge->most = -INFINITY;
-    for (size_t j = 0; j < a->past + a->now; j++) {
-        const double *key = judge->key + j * a->head_dim;
-        double z = 0, magnitude = 0, key_sum = 0;
-        for (size_t d = 0; d < a->head_dim; d++) {
-            const double p = (double)q[d] * key[d];
-            z += p;
-            magnitude += fabs(p);
-            key_sum += fabs(key[d]);
-        }
-        const double scale = (double)a->scale, cap = (double)a->softcap;
-        judge->slack[j] = sm_attention_dot_slack(a->head_dim, SM_ATTENTION_KV == 8 || SM_ATTENTION_KV == 15,
-                                                 fabs(scale) * magnitude, fabs(scale) * q_most * key_sum);
-        z *= scale;
-        if (cap > 0) z = cap * tanh(z / cap);
-        judge->logit[j] = z + (double)a->mask[r * a->mask_stride + j];
-        judge->most = fmax(judge->most, judge->logit[j]);
-    }
-}
-
-/* Of columns that weigh anything, what rounding their weights may add to each, for a value of 1. */
-static void judge_rounding(const struct sm_attention *a, struct judge *judge, size_t g, size_t heavy)
-{
-    for (size_t i = 0, end; i < heavy; i = end) {
-        const int is_past = judge->column[i] < a->past;
-        const size_t begin = is_past ? 0 : a->past, lead = is_past ? judge->past_first : 0;
-        const size_t group = (judge->column[i] - begin + lead) / SM_ATTENTION_GROUP;
-        const struct sm_kv *v = is_past ? &a->v_past : &a->v_now;
-        double most = 0;
-        for (end = i; end < heavy; end++) {
-            const size_t j = judge->column[end];
-            if (is_past != (j < a->past) || (j - begin + lead) / SM_ATTENTION_GROUP != group) break;
-            judge->rounding[end] = SM_ATTENTION_KV == 8 ? (double)v->scale[g * v->scale_stride + j - begin] : 0;
-            most = fmax(most, (judge->weight[end] + judge->slack[end]) * judge->rounding[end]);
-        }
-        for (size_t n = i; n < end; n++) {
-            const double scale = judge->rounding[n], x = (judge->weight[n] + judge->slack[n]) * scale;
-            judge->rounding[n] = scale > 0 ? sm_attention_weight_slack(x, most) / scale : 0;
-        }
-    }
-}
-
-/* One head of one row against the formula, in units of the bound that attention.h derives. */
-static double judge_head(const struct work *k, struct judge *judge, size_t r, size_t h)
-{
-    const struct sm_attention *a = &k->args;
-    const size_t columns = a->past + a->now;
-    judge_logits(k, judge, r, h);
-    double sum = 0, least_sum = 0;
-    size_t heavy = 0; /* columns that weigh anything: below 2^-160 values of 40 are no floats */
-    for (size_t j = 0; j < columns; j++) {
-        const double weight = exp(judge->logit[j] - judge->most);
-        const double slack =
-            judge->slack[j] + sm_attention_logit_slack(columns, (double)a->softcap, judge->logit[j], judge->most);
-        sum += weight;
-        least_sum += weight * exp(-slack);
-        if (weight < 0x1p-160) continue;
-        judge->weight[heavy] = weight;
-        judge->slack[heavy] = weight * expm1(slack);
-        judge->column[heavy++] = j;
-    }
-    judge_rounding(a, judge, h / (a->heads / a->kv_heads), heavy);
-    double worst = 0;
-    for (size_t d = 0; d < a->head_dim; d++) {
-        double exact = 0, magnitude = 0, value_most = 0, moved = 0;
-        for (size_t i = 0; i < heavy; i++) exact += judge->weight[i] * judge->value[judge->column[i] * a->head_dim + d];
-        exact /= sum;
-        for (size_t i = 0; i < heavy; i++) {
-            const double v = judge->value[judge->column[i] * a->head_dim + d];
-            magnitude += judge->weight[i] * fabs(v);
-            value_most = v > value_most ? v : -v > value_most ? -v : value_most;
-            moved += judge->slack[i] * fabs(v - exact) + judge->rounding[i] * fabs(v);
-        }
-        const double got = (double)a->out[r * a->out_stride + h * a->head_dim + d], off = fabs(got - exact);
-        if ((float)exact == (float)got) continue;
-        if (k->regime == SM_REGIME_EXACT || !(off < INFINITY)) return INFINITY;
-        worst = fmax(worst, off / (moved / least_sum +
-                                   sm_attention_sum_slack(columns, magnitude / sum + fabs(exact), value_most)));
-    }
-    return worst;
-}
-
-/* A row that may attend to nothing must be finite, and means nothing. */
-static int row_is_padding(const struct sm_attention *a, size_t r)
-{
-    for (size_t j = 0; j < a->past + a->now; j++)
-        if (a->mask[r * a->mask_stride + j] > SM_ATTENTION_FORBIDDEN) return 0;
-    return 1;
-}
-
-static double judge_row(const struct work *k, struct judge *judge, size_t r, size_t h_begin, size_t h_end)
-{
-    const struct sm_attention *a = &k->args;
-    double worst = 0;
-    if (!row_is_padding(a, r)) {
-        for (size_t h = h_begin; h < h_end; h++) worst = fmax(worst, judge_head(k, judge, r, h));
-        return worst;
-    }
-    for (size_t i = h_begin * a->head_dim; i < h_end * a->head_dim; i++)
-        if (!isfinite(a->out[r * a->out_stride + i])) return INFINITY;
-    return 0;
-}
-
-static double judge_group(const struct work *k, struct judge *judge, size_t g, int full, struct sm_random *random)
-{
-    const struct sm_attention *a = &k->args;
-    const size_t group = a->heads / a->kv_heads, columns = a->past + a->now;
-    for (size_t j = 0; j < columns; j++)
-        for (size_t d = 0; d < a->head_dim; d++) {
-            judge->key[j * a->head_dim + d] = attention_key_at(a, g, j, d);
-            judge->value[j * a->head_dim + d] = attention_value_at(a, g, j, d);
-        }
-    double worst = 0;
-    for (size_t r = 0; r < a->rows; r++) {
-        size_t begin = g * group, end = begin + group;
-        if (!full && r != 0 && r + 1 != a->rows) { /* every other row: one head of one group */
-            if (r % a->kv_heads != g) continue;
-            begin += sm_random_below(random, (uint32_t)group);
-            end = begin + 1;
-        }
-        worst = fmax(worst, judge_row(k, judge, r, begin, end));
-    }
-    return worst;
-}
-
 static double ops(const struct sm_shape *s)
 {
     return 2.0 * (double)s->dim[SM_ATTENTION_ROWS] * (double)s->dim[SM_ATTENTION_MAX_SEQ] *
@@ -430,31 +287,9 @@ static double ops(const struct sm_shape *s)
 
 static double error(void *work, const struct sm_variant *variant)
 {
-    struct work *k = work;
-    const struct sm_attention *a = &k->args;
-    const size_t columns = a->past + a->now;
-    double *scratch = malloc((2 * columns * a->head_dim + 4 * columns) * sizeof *scratch);
-    size_t *column = malloc(columns * sizeof *column);
-    if (!scratch || !column) {
-        free(scratch);
-        free(column);
-        return NAN;
-    }
-    struct judge judge = {.key = scratch,
-                          .value = scratch + columns * a->head_dim,
-                          .logit = scratch + 2 * columns * a->head_dim,
-                          .column = column,
-                          .past_first = strcmp(variant->layout->name, "keys16") ? 0 : k->in_blocks.past_first};
-    judge.slack = judge.logit + columns;
-    judge.weight = judge.slack + columns;
-    judge.rounding = judge.weight + columns;
-    const int full = 2.0 * (double)(a->rows * a->heads) * (double)(columns * a->head_dim) <= FULL_CHECK_OPS;
-    struct sm_random random = {k->seed ^ 0x5eed};
-    double worst = 0;
-    for (size_t g = 0; g < a->kv_heads; g++) worst = fmax(worst, judge_group(k, &judge, g, full, &random));
-    free(scratch);
-    free(column);
-    return worst;
+    const struct work *k = work;
+    return attention_error(&k->args, k->regime, k->seed,
+                           strcmp(variant->layout->name, "keys16") ? 0 : k->in_blocks.past_first);
 }
 
 static const char *damage(void *work)

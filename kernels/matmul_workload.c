@@ -8,8 +8,7 @@
 #include "guard.h"
 #include "random.h"
 
-#define FULL_CHECK_OPS 0x1p27 /* beyond it a sample of the output is judged (workload.h) */
-#define SAMPLED_COLS 64
+#define SAMPLED_COLS 64 /* of a row, where not all is judged (workload.h) */
 #define MAX_FORMATS 2
 #define MAX_LAYOUTS 4
 #define INPUTS 5
@@ -201,7 +200,7 @@ double sm_matmul_work_error(void *work, const struct sm_variant *variant)
     const enum sm_format format = variant->layout->format;
     const unsigned char *w = canonical_for(k, format);
     const size_t row_bytes = sm_matmul_weight_bytes(format, 1, p->in);
-    const int full = (double)p->rows * (double)p->out * (double)p->in <= FULL_CHECK_OPS;
+    const int full = (double)p->rows * (double)p->out * (double)p->in <= SM_JUDGED_OPS;
     struct sm_random random = {k->seed ^ 0x5eed};
     double worst = 0;
     for (size_t r = 0; r < p->rows; r++) {

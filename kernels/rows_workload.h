@@ -104,10 +104,10 @@ static inline void sm_rows_pair_destroy(struct sm_rows_pair *p)
 }
 
 /* The step between the judged columns of row r: all of the first and the last row, and everything in a matrix of
- * up to 2^27 elements; else a sample. */
+ * up to SM_JUDGED_OPS elements; else a sample. */
 static inline size_t sm_rows_judged_step(const struct sm_rows *m, size_t r)
 {
-    return r == 0 || r + 1 == m->rows || (double)m->rows * (double)m->cols <= 0x1p27 ? 1 : 61;
+    return r == 0 || r + 1 == m->rows || (double)m->rows * (double)m->cols <= SM_JUDGED_OPS ? 1 : 61;
 }
 
 /* The error of one float in units of its tolerance: 0 when it is the exact value rounded, infinite when it is

@@ -22,6 +22,9 @@ enum sm_regime {
     SM_REGIME_COUNT
 };
 
+/* A tenth of a second or two of the references' scalar arithmetic. */
+#define SM_JUDGED_OPS 0x1p25
+
 struct sm_workload {
     const char *family;
     /* NULL when the shape has a meaning; else a sentence saying why it has none. */
@@ -31,9 +34,8 @@ struct sm_workload {
     /* The arguments for this variant, valid until the next prepare or destroy; outputs filled with a poison
      * that no right answer holds. NULL: no memory. Packs at most once per layout. */
     const void *(*prepare)(void *work, const struct sm_variant *variant);
-    /* Of the runs since prepare: <= 1 is right, infinite or NaN is very wrong. Above about 2^27 operations it
-     * judges all columns of a seeded sample of rows that holds the first and the last, and a sample of
-     * columns of every other row; below that, everything. */
+    /* Of the runs since prepare: <= 1 is right, infinite or NaN is very wrong. Up to SM_JUDGED_OPS operations it judges
+     * everything; above, all of the first and the last row and a seeded sample of the others. */
     double (*error)(void *work, const struct sm_variant *variant);
     /* NULL, or what was touched that must not be: a guard zone, an input, a neighbour of the output. */
     const char *(*damage)(void *work);

@@ -162,6 +162,38 @@ static void attention_faults_are_seen(void **state)
     }
 }
 
+/* Of a large call a sample is judged: all of the first and the last row, something of each block of rows, and of all
+ * that they were written. */
+static void faults_of_large_calls_are_seen(void **state)
+{
+    enum { ROWS = 256, HEAD_DIM = 64, HEADS = 8 };
+    static const struct sm_shape shape = {{ROWS, 2048, HEAD_DIM, HEADS, 2, -1, 0, 0}};
+    static const struct {
+        size_t first, rows, width;
+        float times;
+    } spoilt[] = {{0, 1, 1, 1.01f},
+                  {ROWS - 1, 1, 1, 1.01f},
+                  {100, 1, 1, NAN},
+                  {96, 32, HEADS * HEAD_DIM, 1.01f},
+                  {ROWS - 33, 32, HEADS * HEAD_DIM, 1.01f}};
+    const struct sm_family *f = sm_family_named("attention_f16");
+    const struct sm_variant *variant = sm_variant_best(f, sm_cpu_features(), SM_FORMAT_NONE);
+    const struct sm_workload *w = sm_workload_named(f->name);
+    void *work = w->create(&shape, SM_REGIME_RANDOM, 4);
+    (void)state;
+    assert_non_null(work);
+    assert_true(w->ops(&shape) > SM_JUDGED_OPS);
+    const struct sm_attention *a = w->prepare(work, variant);
+    for (size_t n = 0; n < sizeof spoilt / sizeof *spoilt; n++) {
+        variant->fn(a, sm_part_whole(a->rows, a->heads));
+        assert_true(w->error(work, variant) <= 1);
+        for (size_t r = spoilt[n].first; r < spoilt[n].first + spoilt[n].rows; r++)
+            for (size_t i = 0; i < spoilt[n].width; i++) a->out[r * a->out_stride + i] *= spoilt[n].times;
+        if (w->error(work, variant) <= 1) fail_msg("%zu rows from %zu: not seen", spoilt[n].rows, spoilt[n].first);
+    }
+    w->destroy(work);
+}
+
 static void mask_faults_are_seen(void **state)
 {
     static const struct sm_shape shape = {{6, 40, 20, 9}};
@@ -186,6 +218,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attention_faults_are_seen),
+        cmocka_unit_test(faults_of_large_calls_are_seen),
         cmocka_unit_test(mask_faults_are_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
