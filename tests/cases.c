@@ -272,7 +272,7 @@ static int run_and_signal(struct sm_cases *cases, const char *slow, size_t recor
         const struct sm_case_options o = quiet();
         _exit(sm_cases_run(cases, &o, run_one, &b, why, sizeof why));
     }
-    for (int i = 0; i < 3000 && records_in_file(NULL) < records_before; i++)
+    for (int i = 0; i < 30000 && records_in_file(NULL) < records_before; i++)
         nanosleep(&(struct timespec){0, 5000000}, NULL);
     nanosleep(&(struct timespec){0, 50000000}, NULL);
     kill(child, number);

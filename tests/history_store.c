@@ -185,7 +185,6 @@ static void write_until_killed(int told)
 static void a_killed_session_keeps_its_launches(void **state)
 {
     (void)state;
-    long most = 0, unborn = 0;
     for (int round = 0; round < 36; round++) {
         int fd[2];
         if (round % 2)
@@ -196,11 +195,12 @@ static void a_killed_session_keeps_its_launches(void **state)
         const pid_t child = fork();
         if (!child) write_until_killed(fd[1]);
         close(fd[1]);
-        usleep(round < 24 ? 300u * (unsigned)round : 1000u * (unsigned)round);
-        kill(child, SIGKILL);
-        waitpid(child, NULL, 0);
         long n = 0, got;
         char told[4096];
+        if (round < 24) usleep(300u * (unsigned)round);
+        while (round >= 24 && n < round / 4 && (got = read(fd[0], told, 1)) > 0) n += got; /* however long they take */
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
         while ((got = read(fd[0], told, sizeof told)) > 0) n += got;
         close(fd[0]);
         sm_history_close(fixture_open(fixture_other));
@@ -210,10 +210,8 @@ static void a_killed_session_keeps_its_launches(void **state)
         assert_int_equal(count_of(fixture_other, "SELECT count(*) FROM pragma_integrity_check WHERE "
                                                  "integrity_check <> 'ok'"),
                          0);
-        unborn += n == 0;
-        most = n > most ? n : most;
+        assert_true(round < 24 || n >= round / 4);
     }
-    assert_true(most > 0 && unborn > 0); /* the kills fell before the first launch and after it */
 }
 
 int main(void)

@@ -149,7 +149,8 @@ static void witnesses_see_what_happened(void **state)
     json_decref(w);
 }
 
-/* The machine's clock, and from the planted change on one that runs slower: a core that became so much faster. */
+/* The machine's clock, and from the planted change on one that runs slower: a core that became so much faster, by more
+ * than what neighbours take of it meanwhile. */
 static double planted_rate = 1;
 static int64_t planted_at;
 
@@ -168,7 +169,7 @@ static void change_the_clock(void)
     struct timespec t;
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
     planted_at = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-    planted_rate = 0.5;
+    planted_rate = 0.05;
 }
 
 static void a_planted_change_of_the_clock_is_flagged(void **state)
@@ -181,7 +182,7 @@ static void a_planted_change_of_the_clock_is_flagged(void **state)
     const json_t *sample = json_array_get(json_object_get(w, "core_hz_samples"), 0);
     const double before = json_number_value(json_array_get(sample, 0)),
                  after = json_number_value(json_array_get(sample, 1));
-    if (!(after > 1.3 * before)) fail_msg("the sample saw %g and %g Hz", before, after);
+    if (!(after > 3 * before)) fail_msg("the sample saw %g and %g Hz", before, after);
     json_decref(w);
 }
 
@@ -199,7 +200,7 @@ static void cycles_are_counted_by_the_median_of_the_clocks(void **state)
     const double before = json_number_value(json_object_get(w, "core_hz_before")),
                  after = json_number_value(json_object_get(w, "core_hz_after")),
                  median = json_number_value(json_object_get(w, "core_hz"));
-    if (!(before > 1.3 * after && median < 1.3 * after)) fail_msg("%g Hz of %g and %g", median, before, after);
+    if (!(before > 3 * after && median < 3 * after)) fail_msg("%g Hz of %g and %g", median, before, after);
     json_decref(w);
 }
 

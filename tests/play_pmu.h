@@ -5,7 +5,8 @@
  * more than one share), multiplexed, busy, denied, filtered, absent, zero or implausible; SLOTMARK_PLAY_SYS is a folder
  * that stands before /sys for the kernel's lists of units and for control groups. Software events that count exactly
  * stand in for hardware: CPU time for instructions and cycles, page faults for the rest, each of the thread that opened
- * them. */
+ * them. CPU time passes without work as well (interrupts, a host that runs others), so each call of libm's exp adds a
+ * tenth of a second to it: what is counted of a kernel that works exponentials out so comes from its shape. */
 #ifndef PLAY_PMU_H
 #define PLAY_PMU_H
 
