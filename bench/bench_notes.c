@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench_rows.h"
+#include "limit.h"
 #include "ridge.h"
 
 static bool same_place(const json_t *a, const json_t *b)
@@ -115,7 +116,7 @@ void sm_bench_table_notes(json_t *records, FILE *out)
             lukewarm += name && !strcmp(name, "cold_past_l2_only");
         }
         disturbed += raised;
-        beyond |= sm_row_ok(record) && sm_row_of(record).share > 1.05;
+        beyond |= sm_row_ok(record) && sm_row_of(record).share > SM_LIMIT_IMPOSSIBLE;
     }
     if (beyond)
         fprintf(out,

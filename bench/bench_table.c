@@ -122,7 +122,7 @@ static void print_row(const struct sm_row *row, const struct axes *axes, int var
         return;
     }
     if (isfinite(row->share))
-        snprintf(share, sizeof share, "%3.0f%s%.*s", 100 * row->share, row->share > 1.05 ? "*" : " ",
+        snprintf(share, sizeof share, "%3.0f%s%.*s", 100 * row->share, row->share > SM_LIMIT_IMPOSSIBLE ? "*" : " ",
                  sm_limit_shown(name), name);
     const struct sm_summary *s = &row->summary;
     fprintf(out, "| %7s | %4s | %5s | %5s | %-13s | %4s |\n", sm_bench_time_text(s->median, time, sizeof time),

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "figure_table.h"
 #include "results.h"
-#include "table.h"
 
 /* The sides of a comparison as one text. */
 static void sides(const json_t *document, char *text, size_t bytes)

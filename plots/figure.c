@@ -220,7 +220,7 @@ void sm_result_model(const struct sm_result *r, char *text, size_t bytes)
 
 void sm_drawing_destroy(struct sm_drawing *d)
 {
-    sm_table_destroy(&d->table);
+    sm_figure_table_destroy(&d->table);
     free(d->used);
     *d = (struct sm_drawing){0};
 }

@@ -5,12 +5,12 @@
 #ifndef SM_PLOT_FIGURE_H
 #define SM_PLOT_FIGURE_H
 
+#include "figure_table.h"
 #include "results.h"
 #include "slice.h"
-#include "table.h"
 
 struct sm_drawing {
-    struct sm_table table;
+    struct sm_figure_table table;
     char subtitle[256];            /* the conditions: what is held fixed */
     char finding[400];             /* a sentence computed from the data, or "" */
     int synthetic;                 /* a model with made-up weights is in it */

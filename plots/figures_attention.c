@@ -22,8 +22,8 @@ static void add_times(struct sm_drawing *d, struct sm_slice *curve, const char *
         const double rows = per_row ? sm_result_axis(r, "rows") : 1;
         if (!(rows >= 1)) continue;
         sm_drawing_use(d, r);
-        sm_table_row(&d->table, "isisggggs", panel, panel_label, series, series_label, sm_result_axis(r, x),
-                     r->median / rows, r->q1 / rows, r->q3 / rows, sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isisggggs", panel, panel_label, series, series_label, sm_result_axis(r, x),
+                            r->median / rows, r->q1 / rows, r->q3 / rows, sm_result_text(r, "case"));
     }
 }
 

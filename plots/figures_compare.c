@@ -112,10 +112,10 @@ int sm_figure_compare(const struct sm_results *results, struct sm_drawing *d)
         char name[120];
         short_name(&rows, r, name, sizeof name);
         sm_drawing_use(d, r);
-        sm_table_row(&d->table, "isgggsigggs", (int)i, name, change_of(r), sm_json_number(c, "low_percent"),
-                     sm_json_number(c, "high_percent"), sm_json_text(c, "verdict"), side_of(r),
-                     100 * sm_json_number(options, "tolerance"), sm_json_number(c, "a_ns"), sm_json_number(c, "b_ns"),
-                     sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isgggsigggs", (int)i, name, change_of(r), sm_json_number(c, "low_percent"),
+                            sm_json_number(c, "high_percent"), sm_json_text(c, "verdict"), side_of(r),
+                            100 * sm_json_number(options, "tolerance"), sm_json_number(c, "a_ns"),
+                            sm_json_number(c, "b_ns"), sm_result_text(r, "case"));
         snprintf(d->subtitle, sizeof d->subtitle, "%.200s; above 0 the second is slower", sm_json_text(c, "between"));
     }
     if (left_out || others)
@@ -177,16 +177,16 @@ static void add_trend(struct sm_drawing *d, const struct sm_result *r, int panel
     json_array_foreach(points, i, one)
     {
         if (i >= skip && isfinite(sm_json_number(one, "change_percent")))
-            sm_table_row(&d->table, "sisggsgggss", "point", panel, panel_label, (double)(i + 1), NAN,
-                         sm_json_text(one, "build"), sm_json_number(one, "change_percent"),
-                         sm_json_number(one, "low_percent"), sm_json_number(one, "high_percent"), "", name);
+            sm_figure_table_row(&d->table, "sisggsgggss", "point", panel, panel_label, (double)(i + 1), NAN,
+                                sm_json_text(one, "build"), sm_json_number(one, "change_percent"),
+                                sm_json_number(one, "low_percent"), sm_json_number(one, "high_percent"), "", name);
     }
     json_array_foreach(json_object_get(trend_of(r), "levels"), i, one)
     {
         const double first = sm_json_number(one, "first"), last = sm_json_number(one, "last");
         if (first >= 0 && last >= first && last < (double)n && last >= (double)skip)
-            sm_table_row(&d->table, "sisggsgggss", "level", panel, panel_label, fmax(first, (double)skip) + 0.6,
-                         last + 1.4, "", sm_json_number(one, "level_percent"), NAN, NAN, "", name);
+            sm_figure_table_row(&d->table, "sisggsgggss", "level", panel, panel_label, fmax(first, (double)skip) + 0.6,
+                                last + 1.4, "", sm_json_number(one, "level_percent"), NAN, NAN, "", name);
     }
     json_array_foreach(json_object_get(trend_of(r), "changes"), i, one)
     {
@@ -194,8 +194,8 @@ static void add_trend(struct sm_drawing *d, const struct sm_result *r, int panel
         char text[64];
         snprintf(text, sizeof text, "%.3g %% %.20s", step, sm_json_text(one, "state"));
         if (first >= (double)skip && first < (double)n && isfinite(step))
-            sm_table_row(&d->table, "sisggsgggss", "change", panel, panel_label, first + 0.5, NAN,
-                         sm_json_text(one, "after"), step, NAN, NAN, text, name);
+            sm_figure_table_row(&d->table, "sisggsgggss", "change", panel, panel_label, first + 0.5, NAN,
+                                sm_json_text(one, "after"), step, NAN, NAN, text, name);
     }
 }
 

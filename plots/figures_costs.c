@@ -80,13 +80,13 @@ static size_t add_curve(struct sm_drawing *d, const struct sm_result *r, double 
         if (fabs(sm_json_number(p, "max_seq") - max_seq) > 0 || !is_size(rows) || !(ns >= low && low > 0 && high >= ns))
             continue;
         if (rows <= 1) flat = ns;
-        sm_table_row(&d->table, "ssigggggggs", "measured", label, series, rows, ns, low, high, ns / rows, low / rows,
-                     high / rows, sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "ssigggggggs", "measured", label, series, rows, ns, low, high, ns / rows,
+                            low / rows, high / rows, sm_result_text(r, "case"));
         points++;
     }
     if (points > 1 && flat > 0 && is_size(knee))
-        sm_table_row(&d->table, "ssigggggggs", "knee", label, series, knee, flat, flat, flat, flat / knee, flat / knee,
-                     flat / knee, sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "ssigggggggs", "knee", label, series, knee, flat, flat, flat, flat / knee,
+                            flat / knee, flat / knee, sm_result_text(r, "case"));
     return points;
 }
 
@@ -100,8 +100,8 @@ static void add_limit(struct sm_drawing *d, const struct sm_result *r, double mo
     snprintf(label, sizeof label, "limit: %.36s, %.36s", sm_json_text(limits, "sweep"), sm_json_text(limits, "row"));
     for (double rows = 1; rows <= most; rows *= 1.1892071150027210667) { /* 2^(1/4) */
         const double ns = fmax(sweep, rows * row);
-        sm_table_row(&d->table, "ssigggggggs", "limit", label, 0, rows, ns, ns, ns, ns / rows, ns / rows, ns / rows,
-                     sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "ssigggggggs", "limit", label, 0, rows, ns, ns, ns, ns / rows, ns / rows,
+                            ns / rows, sm_result_text(r, "case"));
     }
 }
 
@@ -165,8 +165,8 @@ static size_t add_padding(struct sm_drawing *d, const struct sm_result *r, int p
         if (y == count) sets[count++] = set;
         const size_t x = place_on(&tokens, n);
         if (x == sizeof tokens.at / sizeof *tokens.at) continue;
-        sm_table_row(&d->table, "isisiggggs", panel, panel_label, (int)y, set, (int)x, n, tax, sm_json_number(p, "ns"),
-                     sm_json_number(p, "exact_ns"), sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isisiggggs", panel, panel_label, (int)y, set, (int)x, n, tax,
+                            sm_json_number(p, "ns"), sm_json_number(p, "exact_ns"), sm_result_text(r, "case"));
         cells++;
     }
     return cells;
@@ -205,8 +205,9 @@ int sm_figure_costs_mask(const struct sm_results *results, struct sm_drawing *d)
         snprintf(share, sizeof share, shown < 2 ? "all" : "1/%.0f", shown);
         const size_t y = place_on(&max_seqs, max_seq), x = place_on(&valids, shown);
         if (x == sizeof valids.at / sizeof *valids.at || y == sizeof max_seqs.at / sizeof *max_seqs.at) continue;
-        sm_table_row(&d->table, "igisggggs", (int)y, max_seq, (int)x, share, valid, tax,
-                     sm_json_number(p, "literal_ns"), sm_json_number(p, "skip_ns"), sm_result_text(of[1], "case"));
+        sm_figure_table_row(&d->table, "igisggggs", (int)y, max_seq, (int)x, share, valid, tax,
+                            sm_json_number(p, "literal_ns"), sm_json_number(p, "skip_ns"),
+                            sm_result_text(of[1], "case"));
         cells++;
     }
     if (!cells) return -1;
@@ -231,8 +232,8 @@ static size_t add_times(struct sm_drawing *d, const struct sm_result *r, int ser
                          high = sm_json_number(p, by_curve ? "curve_high" : "high_ns");
             const int how = by_curve + (by_curve && json_is_true(json_object_get(p, "extrapolated")));
             if (!is_size(max_seq) || !(ns > 0 && high >= low)) continue;
-            sm_table_row(&d->table, "isisggggis", 0, "a decode", series, label, max_seq, ns, low, high, how,
-                         sm_result_text(r, "case"));
+            sm_figure_table_row(&d->table, "isisggggis", 0, "a decode", series, label, max_seq, ns, low, high, how,
+                                sm_result_text(r, "case"));
             points++;
         }
     return points;
@@ -247,8 +248,8 @@ static void add_bytes(struct sm_drawing *d, const struct sm_result *r, int serie
     {
         const double max_seq = sm_json_number(p, "max_seq"), bytes = sm_json_number(p, key);
         if (is_size(max_seq) && bytes > 0)
-            sm_table_row(&d->table, "isisggggis", 1, "memory", series, name, max_seq, bytes, bytes, bytes, 0,
-                         sm_result_text(r, "case"));
+            sm_figure_table_row(&d->table, "isisggggis", 1, "memory", series, name, max_seq, bytes, bytes, bytes, 0,
+                                sm_result_text(r, "case"));
     }
 }
 

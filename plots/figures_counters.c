@@ -99,8 +99,8 @@ static void add_panels(struct sm_drawing *d, const struct sm_slice *bars, char l
             const struct sm_result *r = bars->at[b];
             const double value = counted(r, names[c]), tokens = tokens_of(r);
             if (value >= 0 && tokens > 0)
-                sm_table_row(&d->table, "isisggs", (int)c, panel_label, (int)b, labels[b], value / tokens, tokens,
-                             sm_result_text(r, "case"));
+                sm_figure_table_row(&d->table, "isisggs", (int)c, panel_label, (int)b, labels[b], value / tokens,
+                                    tokens, sm_result_text(r, "case"));
         }
     }
     for (size_t b = 0; b < bars->count; b++) sm_drawing_use(d, bars->at[b]);

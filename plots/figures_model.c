@@ -21,9 +21,9 @@ static int add_speed(struct sm_drawing *d, struct sm_slice *curve, int panel, co
         const double tokens = padded ? computed : real;
         if (!(tokens > 0) || (padded && !(computed > real))) continue;
         sm_drawing_use(d, r);
-        sm_table_row(&d->table, "isisggigggs", panel, phase, series, label, sm_result_number(r, "max_seq"), threads,
-                     padded, tokens * 1e9 / r->median, tokens * 1e9 / r->q3, tokens * 1e9 / r->q1,
-                     sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isisggigggs", panel, phase, series, label, sm_result_number(r, "max_seq"),
+                            threads, padded, tokens * 1e9 / r->median, tokens * 1e9 / r->q3, tokens * 1e9 / r->q1,
+                            sm_result_text(r, "case"));
         points++;
     }
     return points > 0;
@@ -106,8 +106,8 @@ static void add_tokens(struct sm_drawing *d, const struct sm_result *r, int seri
     for (size_t i = 0; i < n; i++) {
         const double ns = json_number_value(json_array_get(times, i));
         if (ns > 0)
-            sm_table_row(&d->table, "isisiggggs", 0, "", series, label, (int)(i / length) + 1, (double)(i % length) + 1,
-                         ns / 1e6, median, p95, sm_result_text(r, "case"));
+            sm_figure_table_row(&d->table, "isisiggggs", 0, "", series, label, (int)(i / length) + 1,
+                                (double)(i % length) + 1, ns / 1e6, median, p95, sm_result_text(r, "case"));
     }
 }
 
@@ -188,10 +188,10 @@ static void add_depths(struct sm_drawing *d, const struct sm_slice *slice, int p
         const double end = tokens[0].depth + width * (floor((tokens[from].depth - tokens[0].depth) / width) + 1);
         for (to = from; to < n && tokens[to].depth < end; to++) sorted[to - from] = tokens[to].ns / 1e6;
         qsort(sorted, to - from, sizeof *sorted, sm_number_order);
-        sm_table_row(&d->table, "isisggggis", panel, panel_label, series, label,
-                     (tokens[from].depth + tokens[to - 1].depth) / 2, sm_result_quantile(sorted, to - from, 0.5),
-                     sm_result_quantile(sorted, to - from, 0.05), sm_result_quantile(sorted, to - from, 0.95),
-                     (int)(to - from), sm_result_text(slice->at[0], "case"));
+        sm_figure_table_row(&d->table, "isisggggis", panel, panel_label, series, label,
+                            (tokens[from].depth + tokens[to - 1].depth) / 2, sm_result_quantile(sorted, to - from, 0.5),
+                            sm_result_quantile(sorted, to - from, 0.05), sm_result_quantile(sorted, to - from, 0.95),
+                            (int)(to - from), sm_result_text(slice->at[0], "case"));
     }
     for (size_t i = 0; i < slice->count; i++) sm_drawing_use(d, slice->at[i]);
     free(sorted);

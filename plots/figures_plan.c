@@ -60,8 +60,9 @@ static double add_set(struct sm_drawing *d, const struct sm_result *r, const jso
     sizes_text(sm_json_part(set, "prefill"), prefill, sizeof prefill);
     sizes_text(sm_json_part(set, "append"), append, sizeof append);
     if (ms >= noted_from) snprintf(point, sizeof point, ms < 99.5 ? "%.3g" : "%.0f", ms);
-    sm_table_row(&d->table, "isisggssss", panel, label, series, series ? sm_json_text(set, "name") : "best of all sets",
-                 plans, ms, prefill, append, point, sm_result_text(r, "case"));
+    sm_figure_table_row(&d->table, "isisggssss", panel, label, series,
+                        series ? sm_json_text(set, "name") : "best of all sets", plans, ms, prefill, append, point,
+                        sm_result_text(r, "case"));
     return ms;
 }
 
@@ -165,9 +166,10 @@ static void add_gathered(struct sm_drawing *d, struct gathered *g, int panel, co
 {
     if (g->count) {
         qsort(g->ns, g->count, sizeof *g->ns, sm_number_order);
-        sm_table_row(&d->table, "isisiggggs", panel, label, series, name, (int)turn + 1,
-                     sm_result_quantile(g->ns, g->count, 0.5) * 1e-6, sm_result_quantile(g->ns, g->count, 0.25) * 1e-6,
-                     sm_result_quantile(g->ns, g->count, 0.75) * 1e-6, (double)g->count, case_id);
+        sm_figure_table_row(&d->table, "isisiggggs", panel, label, series, name, (int)turn + 1,
+                            sm_result_quantile(g->ns, g->count, 0.5) * 1e-6,
+                            sm_result_quantile(g->ns, g->count, 0.25) * 1e-6,
+                            sm_result_quantile(g->ns, g->count, 0.75) * 1e-6, (double)g->count, case_id);
     }
     free(g->ns);
 }
@@ -236,8 +238,8 @@ static int add_session(struct sm_drawing *d, const struct sm_results *results, c
                 strcmp(sm_result_text(r, "kv_type"), sm_result_text(of, "kv_type")))
                 continue;
             if (!(number >= 1 && number <= MOST_TURNS) || !(r->median > 0)) continue;
-            sm_table_row(&d->table, "isisiggggs", panel, label, w, names[w], (int)number, r->median * 1e-6,
-                         r->q1 * 1e-6, r->q3 * 1e-6, (double)r->samples, sm_result_text(r, "case"));
+            sm_figure_table_row(&d->table, "isisiggggs", panel, label, w, names[w], (int)number, r->median * 1e-6,
+                                r->q1 * 1e-6, r->q3 * 1e-6, (double)r->samples, sm_result_text(r, "case"));
             sm_drawing_use(d, r);
             points++;
         }

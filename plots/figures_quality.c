@@ -59,9 +59,9 @@ static void add_quality(struct sm_drawing *d, const struct sm_slice *all, const 
                      !*scale || !strcmp(scale, "scores") ? "" : ", scale in ", strcmp(scale, "scores") ? scale : "");
             sm_drawing_use(d, r);
             if (timed != r) sm_drawing_use(d, timed);
-            sm_table_row(&d->table, "isisggggsss", panel, perplexity ? "rise of the perplexity (%)" : "PEIR (%)",
-                         (int)s, recipes[s], 1e9 / timed->median, 1e9 / timed->q3, 1e9 / timed->q1, value, point,
-                         timed == r ? "verify" : "profile", sm_result_text(r, "case"));
+            sm_figure_table_row(&d->table, "isisggggsss", panel, perplexity ? "rise of the perplexity (%)" : "PEIR (%)",
+                                (int)s, recipes[s], 1e9 / timed->median, 1e9 / timed->q3, 1e9 / timed->q1, value, point,
+                                timed == r ? "verify" : "profile", sm_result_text(r, "case"));
         }
 }
 

@@ -81,8 +81,8 @@ int sm_figure_bucket(const struct sm_results *results, struct sm_drawing *d)
                 const struct sm_result *r = curve.at[i];
                 const double rows = rows_of(r);
                 sm_drawing_use(d, r);
-                sm_table_row(&d->table, "isisgggggggis", 0, "", series, label, rows, r->median, r->q1, r->q3,
-                             r->median / rows, r->q1 / rows, r->q3 / rows, i == knee, sm_result_text(r, "case"));
+                sm_figure_table_row(&d->table, "isisgggggggis", 0, "", series, label, rows, r->median, r->q1, r->q3,
+                                    r->median / rows, r->q1 / rows, r->q3 / rows, i == knee, sm_result_text(r, "case"));
             }
             series++;
         }
@@ -159,8 +159,9 @@ static void add_ceilings(struct sm_drawing *d, const struct sm_slice *panel, int
             const double rate = allowed(panel->at[i], ceiling, cycles);
             if (!(rate > 0) || rows_of(panel->at[i]) == last) continue;
             last = rows_of(panel->at[i]);
-            sm_table_row(&d->table, "sisisggggsss", slope ? "slope" : "ceiling", number, panel_label, (int)c, names[c],
-                         last, rate, NAN, NAN, last == rows_of(panel->at[named]) ? names[c] : "", unit_of(cycles), "");
+            sm_figure_table_row(&d->table, "sisisggggsss", slope ? "slope" : "ceiling", number, panel_label, (int)c,
+                                names[c], last, rate, NAN, NAN, last == rows_of(panel->at[named]) ? names[c] : "",
+                                unit_of(cycles), "");
         }
     }
 }
@@ -172,9 +173,9 @@ static void add_matmul(struct sm_drawing *d, struct sm_slice *curve, int panel, 
     for (size_t i = 0; i < curve->count; i++) {
         const struct sm_result *r = curve->at[i];
         sm_drawing_use(d, r);
-        sm_table_row(&d->table, "sisisggggsss", "measured", panel, panel_label, series, variant, rows_of(r),
-                     rate_of(r, r->median, cycles), rate_of(r, r->q3, cycles), rate_of(r, r->q1, cycles), "",
-                     unit_of(cycles), sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "sisisggggsss", "measured", panel, panel_label, series, variant, rows_of(r),
+                            rate_of(r, r->median, cycles), rate_of(r, r->q3, cycles), rate_of(r, r->q1, cycles), "",
+                            unit_of(cycles), sm_result_text(r, "case"));
     }
 }
 
@@ -239,8 +240,9 @@ static void add_elements(struct sm_drawing *d, struct sm_slice *curve, int panel
         const struct sm_result *r = curve->at[i];
         if (!isfinite(rate_of(r, r->q1, 0))) continue;
         sm_drawing_use(d, r);
-        sm_table_row(&d->table, "isisggggs", panel, panel_label, series, label, sm_result_axis(r, "cols"),
-                     rate_of(r, r->median, 0), rate_of(r, r->q3, 0), rate_of(r, r->q1, 0), sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isisggggs", panel, panel_label, series, label, sm_result_axis(r, "cols"),
+                            rate_of(r, r->median, 0), rate_of(r, r->q3, 0), rate_of(r, r->q1, 0),
+                            sm_result_text(r, "case"));
     }
 }
 
@@ -358,8 +360,9 @@ int sm_figure_ceilings(const struct sm_results *results, struct sm_drawing *d)
         if (found[i].threads > 1 && found[i].threads < 1e6)
             snprintf(threads, sizeof threads, ", %.0f threads", found[i].threads);
         snprintf(name, sizeof name, "%.40s%s", found[i].name, threads);
-        sm_table_row(&d->table, "isisgsg", panel, bytes ? "GB/s" : "a cycle: multiply-adds; exp, tanh", bar++, name,
-                     bytes ? found[i].value / 1e9 : found[i].value, bytes ? "GB/s" : found[i].unit, found[i].threads);
+        sm_figure_table_row(&d->table, "isisgsg", panel, bytes ? "GB/s" : "a cycle: multiply-adds; exp, tanh", bar++,
+                            name, bytes ? found[i].value / 1e9 : found[i].value, bytes ? "GB/s" : found[i].unit,
+                            found[i].threads);
         sm_drawing_use(d, found[i].from);
     }
     d->synthetic = 0; /* whatever model was being run beside it */

@@ -92,8 +92,8 @@ static size_t gather_roofs(const struct sm_slice *panel, struct roof roofs[MAX_R
 static void roof_row(struct sm_drawing *d, int panel, const struct roof *roof, int number, double x, double rate,
                      const char *label)
 {
-    sm_table_row(&d->table, "sisisggggsss", roof->memory ? "slope" : "ceiling", panel, groups[panel], number,
-                 roof->name, x, rate, NAN, NAN, label, "", "");
+    sm_figure_table_row(&d->table, "sisisggggsss", roof->memory ? "slope" : "ceiling", panel, groups[panel], number,
+                        roof->name, x, rate, NAN, NAN, label, "", "");
 }
 
 /* Each memory's slope ends at the highest arithmetic; each arithmetic begins at the fastest memory's slope. */
@@ -136,9 +136,10 @@ static int add_points(struct sm_drawing *d, struct sm_slice *panel, int number, 
             const double ops = sm_result_number(r, "ops");
             if (strcmp(sm_result_text(r, "family"), families[f]) != 0) continue;
             sm_drawing_use(d, r);
-            sm_table_row(&d->table, "sisisggggsss", "measured", number, groups[number], series, families[f],
-                         intensity(r), ops / r->median, ops / r->q3, ops / r->q1, sm_result_text(r, "binding_ceiling"),
-                         sm_result_text(r, "variant"), sm_result_text(r, "case"));
+            sm_figure_table_row(&d->table, "sisisggggsss", "measured", number, groups[number], series, families[f],
+                                intensity(r), ops / r->median, ops / r->q3, ops / r->q1,
+                                sm_result_text(r, "binding_ceiling"), sm_result_text(r, "variant"),
+                                sm_result_text(r, "case"));
         }
     }
     return series;

@@ -108,10 +108,10 @@ static void add_bar(struct sm_drawing *d, const struct sm_result *r, int panel, 
         const double share = share_of(r, name, labels, named);
         if (!(share > 0)) continue;
         const json_t *step = step_of(r, name);
-        sm_table_row(&d->table, "isissigggggsgs", panel, panel_label, bar, bar_label, name ? name : "other steps",
-                     colour, 100 * from, 100 * (from + share), share, share * r->median / 1e6,
-                     100 * sm_json_number(step, "share"), sm_json_text(step, "ceiling"), r->median,
-                     sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isissigggggsgs", panel, panel_label, bar, bar_label,
+                            name ? name : "other steps", colour, 100 * from, 100 * (from + share), share,
+                            share * r->median / 1e6, 100 * sm_json_number(step, "share"), sm_json_text(step, "ceiling"),
+                            r->median, sm_result_text(r, "case"));
         from += share;
     }
 }
@@ -233,11 +233,11 @@ static void add_kind(struct sm_drawing *d, const struct sm_result *r, int panel,
     }
     for (size_t l = 0; l < NAMED_LABELS + 2; l++) {
         if (!(sums[l] > 0)) continue;
-        sm_table_row(&d->table, "isissiggggs", panel, panel_label, bar, bar_label,
-                     l < named           ? labels[l].name
-                     : l == NAMED_LABELS ? "other steps"
-                                         : "unexplained",
-                     (int)l, from, from + sums[l], sums[l], layers, sm_result_text(r, "case"));
+        sm_figure_table_row(&d->table, "isissiggggs", panel, panel_label, bar, bar_label,
+                            l < named           ? labels[l].name
+                            : l == NAMED_LABELS ? "other steps"
+                                                : "unexplained",
+                            (int)l, from, from + sums[l], sums[l], layers, sm_result_text(r, "case"));
         from += sums[l];
     }
 }

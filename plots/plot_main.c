@@ -181,7 +181,7 @@ static int one_figure(const struct options *o, const struct sm_results *results,
         sm_drawing_foot(&d, f->foot, sizeof f->foot);
         *synthetic |= d.synthetic;
         FILE *to = sm_folder_open(folder, f->figure->name, "tsv", "we");
-        const int bad = !to || sm_table_write(&d.table, to);
+        const int bad = !to || sm_figure_table_write(&d.table, to);
         if ((to && fclose(to)) || bad) {
             snprintf(f->missing, sizeof f->missing, "cannot write %s.tsv: %s", f->figure->name, strerror(errno));
             state = -1;

@@ -20,7 +20,7 @@ static int draw(struct sm_report_figure *f, const char *folder, const char *temp
 {
     char file[80], subtitle[256];
     FILE *to = sm_folder_open(folder, f->figure->name, "tsv", "we");
-    const int bad = !to || sm_table_write(&f->drawing.table, to);
+    const int bad = !to || sm_figure_table_write(&f->drawing.table, to);
     if ((to && fclose(to)) || bad) {
         snprintf(f->missing, sizeof f->missing, "cannot write its table: %s", strerror(errno));
         return -1;
@@ -136,7 +136,7 @@ static void cell(FILE *to, const char *text, const json_t *places)
 /* The rows as the figure's table has them, the case of each as a link to its record. -1: no memory. */
 static int table(const struct sm_report_figure *f, const json_t *places, FILE *to)
 {
-    const struct sm_table *t = &f->drawing.table;
+    const struct sm_figure_table *t = &f->drawing.table;
     char columns[400], *rows = t->text ? strdup(t->text) : strdup("");
     size_t n = 0;
     if (!rows) return -1;
@@ -166,7 +166,7 @@ static int table(const struct sm_report_figure *f, const json_t *places, FILE *t
 }
 
 /* The beginnings of a table's rows. NULL: none, or no memory. */
-static const char **rows_of(const struct sm_table *t)
+static const char **rows_of(const struct sm_figure_table *t)
 {
     const char **rows = t->rows ? malloc(t->rows * sizeof *rows) : NULL, *at = t->text;
     for (size_t i = 0; rows && i < t->rows; i++) {

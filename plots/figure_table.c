@@ -1,4 +1,4 @@
-#include "table.h"
+#include "figure_table.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@ void sm_text_tidy(char *dst, size_t dst_bytes, const char *src)
     dst[n] = 0;
 }
 
-static void append(struct sm_table *table, const char *text)
+static void append(struct sm_figure_table *table, const char *text)
 {
     const size_t length = strlen(text);
     if (table->bytes + length + 1 > table->capacity) {
@@ -33,7 +33,7 @@ static void append(struct sm_table *table, const char *text)
     table->bytes += length;
 }
 
-void sm_table_row(struct sm_table *table, const char *format, ...)
+void sm_figure_table_row(struct sm_figure_table *table, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -54,7 +54,7 @@ void sm_table_row(struct sm_table *table, const char *format, ...)
     table->rows++;
 }
 
-int sm_table_write(const struct sm_table *table, FILE *to)
+int sm_figure_table_write(const struct sm_figure_table *table, FILE *to)
 {
     for (const char *c = table->columns; *c; c++)
         if (fputc(*c == ' ' ? '\t' : *c, to) == EOF) return -1;
@@ -62,8 +62,8 @@ int sm_table_write(const struct sm_table *table, FILE *to)
     return table->bytes && fputs(table->text, to) == EOF ? -1 : 0;
 }
 
-void sm_table_destroy(struct sm_table *table)
+void sm_figure_table_destroy(struct sm_figure_table *table)
 {
     free(table->text);
-    *table = (struct sm_table){0};
+    *table = (struct sm_figure_table){0};
 }
