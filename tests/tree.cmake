@@ -20,7 +20,8 @@ if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_BUILD_TYPE STREQUAL Release 
 endif()
 
 if(NOT SM_SANITIZE)
-  add_test(NAME add_variant COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/add_variant ${PROJECT_SOURCE_DIR})
+  add_test(NAME add_variant COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/add_variant ${PROJECT_SOURCE_DIR}
+    ${PROJECT_BINARY_DIR})
   set_tests_properties(add_variant PROPERTIES LABELS slow)
 endif()
 
