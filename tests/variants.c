@@ -18,6 +18,8 @@
 #include "registry.h"
 #include "workload.h"
 
+#define LONG 8288 /* inputs: more than any piece that a kernel cuts them into; 259 groups of 32 */
+
 static char doing[512]; /* what a fault interrupted */
 static int failures, checks;
 
@@ -114,6 +116,21 @@ static void check_variant(const struct sm_family *f, const struct sm_workload *w
     }
 }
 
+/* Matrices of many inputs, few, and more rows than a kernel takes at once, and several tiles of channels. */
+static void check_long(const struct sm_family *f, const struct sm_workload *w, const struct sm_variant *v,
+                       uint64_t seed)
+{
+    static const int64_t rows[] = {1, 2, 7, 33};
+    if (sm_dim_index(f, "in") < 0) return;
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+        struct sm_shape shape = {{0}};
+        shape.dim[sm_dim_index(f, "rows")] = rows[n];
+        shape.dim[sm_dim_index(f, "out")] = 70;
+        shape.dim[sm_dim_index(f, "in")] = LONG;
+        check_one(f, w, v, (int)(n % SM_REGIME_COUNT), &shape, seed + n, 2);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *seed_text = getenv("SM_SEED"), *more = getenv("SM_LONG"), *count = getenv("SM_SHAPES");
@@ -152,6 +169,7 @@ int main(int argc, char **argv)
 #endif
             const int failed = failures;
             check_variant(f, w, v, seed, shapes);
+            check_long(f, w, v, seed);
             printf("%s %s/%s\n", failures == failed ? "ok  " : "FAIL", f->name, v->name);
             fflush(stdout);
         }
