@@ -22,6 +22,14 @@
 #define SM_EXP2_C4 0.00961849932f
 #define SM_EXP2_C5 0.00133909716f
 #define SM_EXP2_C6 0.000153293237f
+#define SM_EXP2_WHOLE 0x1.8p23f /* added to |x| < 2^22, it leaves x rounded to whole in the low bits */
+/* 2^r = C0 + C1 r + ... for |r| <= 1/2: minimax of the relative error beside that C0, 2.3 * 2^-24 of it */
+#define SM_EXP2_SHORT_C0 0x1.000002p0f
+#define SM_EXP2_SHORT_C1 0.693147421f
+#define SM_EXP2_SHORT_C2 0.240219206f
+#define SM_EXP2_SHORT_C3 0.0554971099f
+#define SM_EXP2_SHORT_C4 0.00968467724f
+#define SM_EXP2_SHORT_C5 0.00136502262f
 #define SM_EXP_C2 0.5f
 #define SM_EXP_C3 0.166666671633720397949219f
 #define SM_EXP_C4 0.0416664853692054748535156f

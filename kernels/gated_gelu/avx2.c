@@ -3,14 +3,12 @@
 
 #include "gated_avx2.h"
 
-static inline __m256 u_of(__m256 gate)
+static inline __m256 slope_of(__m256 x)
 {
-    const __m256 cubed = _mm256_mul_ps(_mm256_mul_ps(gate, gate), gate);
-    return _mm256_mul_ps(_mm256_set1_ps((float)SM_GELU_U1),
-                         _mm256_fmadd_ps(_mm256_set1_ps((float)SM_GELU_U3), cubed, gate));
+    return _mm256_fmadd_ps(_mm256_mul_ps(x, x), _mm256_set1_ps((float)SM_GELU_T3), _mm256_set1_ps((float)SM_GELU_T1));
 }
 
 void sm_gated_gelu_avx2(const void *args, struct sm_part part)
 {
-    sm_gated_rows_avx2(args, part, u_of);
+    sm_gated_rows_avx2(args, part, SM_GELU_LIMIT, slope_of);
 }

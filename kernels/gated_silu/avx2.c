@@ -3,12 +3,13 @@
 
 #include "gated_avx2.h"
 
-static inline __m256 u_of(__m256 gate)
+static inline __m256 slope_of(__m256 x)
 {
-    return gate;
+    (void)x;
+    return _mm256_set1_ps(-SM_LOG2_E);
 }
 
 void sm_gated_silu_avx2(const void *args, struct sm_part part)
 {
-    sm_gated_rows_avx2(args, part, u_of);
+    sm_gated_rows_avx2(args, part, SM_SILU_LIMIT, slope_of);
 }
