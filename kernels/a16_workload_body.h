@@ -37,15 +37,17 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
 {
     struct work *k = calloc(1, sizeof *k);
     if (!k) return NULL;
-    const size_t rows = (size_t)shape->dim[0], cols = (size_t)shape->dim[1], stride = cols + (seed & 1 ? 3 : 0);
+    /* random operands lie densely and aligned, as in a model */
+    const size_t rows = (size_t)shape->dim[0], cols = (size_t)shape->dim[1], dense = regime == SM_REGIME_RANDOM;
+    const size_t stride = cols + (!dense && seed & 1 ? 3 : 0);
     const int sums = regime == SM_REGIME_RANDOM || seed % 3;
     struct sm_random r = {seed};
     k->args.rows = rows;
     k->args.cols = cols;
     k->args.x_stride = stride;
     set_scales(&k->args, regime, &r);
-    if (sm_guarded_create(&k->x, rows * stride * sizeof(A16_ELEMENT), sizeof(A16_ELEMENT)) ||
-        sm_guarded_create(&k->q, rows * cols * sizeof(int16_t), sizeof(int16_t)) ||
+    if (sm_guarded_create(&k->x, rows * stride * sizeof(A16_ELEMENT), dense ? 64 : sizeof(A16_ELEMENT)) ||
+        sm_guarded_create(&k->q, rows * cols * sizeof(int16_t), dense ? 64 : sizeof(int16_t)) ||
         sm_guarded_create(&k->sum, rows * sizeof(int64_t), sizeof(int64_t))) {
         destroy(k);
         return NULL;

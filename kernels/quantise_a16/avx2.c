@@ -1,4 +1,4 @@
-/* Eight elements at a time. */
+/* Sixteen elements at a time. */
 #include "quantise_a16/quantise_a16.h"
 
 #include "a16_avx2.h"

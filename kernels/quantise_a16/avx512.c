@@ -1,11 +1,12 @@
-/* Sixteen elements at a time. */
+/* Thirty-two elements at a time. */
 #include "quantise_a16/quantise_a16.h"
 
 #include "a16_avx512.h"
 
 static inline __m512 load(const void *row, size_t c, __mmask16 lanes)
 {
-    return _mm512_maskz_loadu_ps(lanes, (const float *)row + c);
+    const float *x = (const float *)row + c;
+    return lanes == 0xffff ? _mm512_loadu_ps(x) : _mm512_maskz_loadu_ps(lanes, x);
 }
 
 void sm_quantise_a16_avx512(const void *args, struct sm_part part)

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,10 +51,13 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
     if (!k) return NULL;
     k->rows = (size_t)shape->dim[SM_QUANTISE_A8_ROWS];
     k->cols = (size_t)shape->dim[SM_QUANTISE_A8_COLS];
-    k->x_stride = k->cols + (seed & 1 ? 3 : 0);
+    /* random operands lie densely and aligned, as in a model */
+    const bool dense = regime == SM_REGIME_RANDOM;
+    const size_t align = dense ? 64 : 1, align_x = dense ? 64 : 4;
+    k->x_stride = k->cols + (!dense && seed & 1 ? 3 : 0);
     const size_t groups = k->rows * (k->cols / SM_GROUP);
-    if (sm_guarded_create(&k->x, k->rows * k->x_stride * sizeof(float), 4) ||
-        sm_guarded_create(&k->q, k->rows * k->cols, 1) || sm_guarded_create(&k->scale, groups * sizeof(float), 4) ||
+    if (sm_guarded_create(&k->x, k->rows * k->x_stride * sizeof(float), align_x) ||
+        sm_guarded_create(&k->q, k->rows * k->cols, align) || sm_guarded_create(&k->scale, groups * sizeof(float), 4) ||
         sm_guarded_create(&k->sum, groups * sizeof(int32_t), 4)) {
         destroy(k);
         return NULL;

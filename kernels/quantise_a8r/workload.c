@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,9 +51,13 @@ static void *create(const struct sm_shape *shape, enum sm_regime regime, uint64_
     if (!k) return NULL;
     k->rows = (size_t)shape->dim[SM_QUANTISE_A8R_ROWS];
     k->cols = (size_t)shape->dim[SM_QUANTISE_A8R_COLS];
-    k->x_stride = k->cols + (seed & 1 ? 3 : 0);
-    if (sm_guarded_create(&k->x, k->rows * k->x_stride * sizeof(float), 4) ||
-        sm_guarded_create(&k->q, k->rows * k->cols, 1) || sm_guarded_create(&k->scale, k->rows * sizeof(float), 4) ||
+    /* random operands lie densely and aligned, as in a model */
+    const bool dense = regime == SM_REGIME_RANDOM;
+    const size_t align = dense ? 64 : 1, align_x = dense ? 64 : 4;
+    k->x_stride = k->cols + (!dense && seed & 1 ? 3 : 0);
+    if (sm_guarded_create(&k->x, k->rows * k->x_stride * sizeof(float), align_x) ||
+        sm_guarded_create(&k->q, k->rows * k->cols, align) ||
+        sm_guarded_create(&k->scale, k->rows * sizeof(float), 4) ||
         sm_guarded_create(&k->sum, k->rows * sizeof(int32_t), 4)) {
         destroy(k);
         return NULL;

@@ -1,4 +1,4 @@
-/* Eight elements at a time. */
+/* Sixteen elements at a time. */
 #include "requantise/requantise.h"
 
 #include "a16_avx2.h"

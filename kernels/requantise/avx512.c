@@ -1,11 +1,13 @@
-/* Sixteen elements at a time. */
+/* Thirty-two elements at a time. */
 #include "requantise/requantise.h"
 
 #include "a16_avx512.h"
 
 static inline __m512 load(const void *row, size_t c, __mmask16 lanes)
 {
-    const __m256i words = _mm256_maskz_loadu_epi16(lanes, (const int16_t *)row + c);
+    const int16_t *x = (const int16_t *)row + c;
+    const __m256i words =
+        lanes == 0xffff ? _mm256_loadu_si256((const __m256i *)(const void *)x) : _mm256_maskz_loadu_epi16(lanes, x);
     return _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(words));
 }
 
