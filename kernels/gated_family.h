@@ -9,10 +9,15 @@ static const struct sm_dim dims[SM_GATED_DIMS] = {
     [SM_GATED_COLS] = {"cols", 8192, 1, 1 << 20, "columns: the width of the MLP"},
 };
 
+/* Whole rows where there is one for each thread, else pieces of every row. */
 static struct sm_part split(const struct sm_shape *shape, size_t threads, size_t i)
 {
-    struct sm_part part = sm_part_whole((size_t)shape->dim[SM_GATED_ROWS], 0);
-    sm_split_range((size_t)shape->dim[SM_GATED_COLS], SM_GATED_GRAIN, threads, i, &part.col_begin, &part.col_end);
+    const size_t rows = (size_t)shape->dim[SM_GATED_ROWS], cols = (size_t)shape->dim[SM_GATED_COLS];
+    struct sm_part part = sm_part_whole(rows, cols);
+    if (rows >= threads)
+        sm_split_range(rows, 1, threads, i, &part.row_begin, &part.row_end);
+    else
+        sm_split_range(cols, SM_GATED_GRAIN, threads, i, &part.col_begin, &part.col_end);
     return part;
 }
 
