@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ceiling_narrow.h"
 #include "machine.h"
 
 static const char *const levels[] = {"any", "avx2", "avx512", "avx512vnni", "amx", NULL};
@@ -379,6 +380,12 @@ static const struct sm_scheme schemes[] = {
     VALUES("exp_f32_avx512", "avx512", exp_avx512, 24 * 16),
     VALUES("tanh_f32_avx2", "avx2", tanh_avx2, 24 * 8),
     VALUES("tanh_f32_avx512", "avx512", tanh_avx512, 24 * 16),
+    VALUES("narrow8_f32_avx2", "avx2", sm_narrow8_f32_avx2, SM_NARROW_WORK_AVX2),
+    VALUES("narrow8_f32_avx512", "avx512", sm_narrow8_f32_avx512, SM_NARROW_WORK_AVX512),
+    VALUES("narrow16_f32_avx2", "avx2", sm_narrow16_f32_avx2, SM_NARROW_WORK_AVX2),
+    VALUES("narrow16_f32_avx512", "avx512", sm_narrow16_f32_avx512, SM_NARROW_WORK_AVX512),
+    VALUES("narrow16_i16_avx2", "avx2", sm_narrow16_i16_avx2, SM_NARROW_WORK_AVX2),
+    VALUES("narrow16_i16_avx512", "avx512", sm_narrow16_i16_avx512, SM_NARROW_WORK_AVX512),
 };
 
 const struct sm_scheme *sm_scheme_at(size_t i)

@@ -39,21 +39,24 @@ static bool schemes_of(const struct sm_limited_call *c, const char **binds, cons
     return false;
 }
 
-/* The function of a float that a vector variant works out again and again, and how often for each of the family's ops;
- * NULL: none. */
+/* The function of one value that a vector variant works out again and again, and how often for each of the family's
+ * ops; NULL: none. */
 static const char *function_of(const struct sm_limited_call *c, double *per_op, char *name, size_t bytes)
 {
     const char *function = NULL;
     *per_op = 1;
     if (!strcmp(c->isa, "any")) return NULL;
-    if (!strncmp(c->family, "softcap", 7)) function = "tanh";
-    if (!strncmp(c->family, "gated", 5)) function = "exp";
+    /* a gated activation is an exp and a division, as tanh is */
+    if (!strncmp(c->family, "softcap", 7) || !strncmp(c->family, "gated", 5)) function = "tanh_f32";
+    if (!strncmp(c->family, "quantise_a8", 11)) function = "narrow8_f32";
+    if (!strcmp(c->family, "quantise_a16")) function = "narrow16_f32";
+    if (!strcmp(c->family, "requantise")) function = "narrow16_i16";
     if (!strcmp(c->group, "attention")) { /* one for each score, which costs 2 * head_dim multiply-adds */
-        function = c->capped ? "tanh" : "exp";
+        function = c->capped ? "tanh_f32" : "exp_f32";
         *per_op = c->head_dim > 0 ? 0.5 / c->head_dim : 0;
     }
     if (!function || !(*per_op > 0)) return NULL;
-    snprintf(name, bytes, "%s_f32_%s", function, strcmp(c->isa, "avx2") ? "avx512" : c->isa);
+    snprintf(name, bytes, "%s_%s", function, strcmp(c->isa, "avx2") ? "avx512" : c->isa);
     return name;
 }
 

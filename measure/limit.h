@@ -1,9 +1,9 @@
 /* limit.h - which of the ceilings binds a call of a kernel, and its share of it.
  *
  * What can bind follows from the kernel's family and group, its instruction set and the bytes it touches: a memory
- * level, an arithmetic scheme, or exp and tanh, whose ceiling is said in the family's own ops (multiply-adds/cycle of
- * attention). A rate above SM_LIMIT_IMPOSSIBLE times its ceiling is no result but an error; except in attention where
- * the mask hides columns, since a variant may prove that it can leave them out. */
+ * level, an arithmetic scheme, or exp, tanh and the making of small integers, whose ceiling is said in the family's own
+ * ops (multiply-adds/cycle of attention). A rate above SM_LIMIT_IMPOSSIBLE times its ceiling is no result but an error;
+ * except in attention where the mask hides columns, since a variant may prove that it can leave them out. */
 #ifndef SM_LIMIT_H
 #define SM_LIMIT_H
 
