@@ -3,19 +3,21 @@
 
 #include "embedding_avx2.h"
 
-static inline __m256i bytes_of(const void *block)
+static inline void bytes_of(const void *block, __m128i half[2])
 {
     const struct sm_block_q4_0 *b = block;
-    return sm_nibbles_avx2(b->q);
+    sm_nibbles_avx2(b->q, half);
+    for (int i = 0; i < 2; i++) half[i] = _mm_sub_epi8(half[i], _mm_set1_epi8(8));
 }
 
-static inline __m256 value_of(const void *block, __m256 n)
+static inline void values_of(const void *block, __m256 n[4])
 {
     const struct sm_block_q4_0 *b = block;
-    return _mm256_mul_ps(_mm256_sub_ps(n, _mm256_set1_ps(8)), sm_half_avx2(b->d));
+    const __m256 d = sm_half_avx2(b->d);
+    for (int i = 0; i < 4; i++) n[i] = _mm256_mul_ps(n[i], d);
 }
 
 void sm_embedding_q4_0_avx2(const void *args, struct sm_part part)
 {
-    sm_embedding_rows_avx2(args, part, sizeof(struct sm_block_q4_0), bytes_of, value_of);
+    sm_embedding_rows_avx2(args, part, sizeof(struct sm_block_q4_0), bytes_of, values_of);
 }

@@ -3,19 +3,20 @@
 
 #include "embedding_avx2.h"
 
-static inline __m256i bytes_of(const void *block)
+static inline void bytes_of(const void *block, __m128i half[2])
 {
     const struct sm_block_q8_0 *b = block;
-    return _mm256_loadu_si256((const __m256i *)b->q);
+    for (int i = 0; i < 2; i++) half[i] = _mm_loadu_si128((const __m128i *)(b->q + 16 * i));
 }
 
-static inline __m256 value_of(const void *block, __m256 n)
+static inline void values_of(const void *block, __m256 n[4])
 {
     const struct sm_block_q8_0 *b = block;
-    return _mm256_mul_ps(n, sm_half_avx2(b->d));
+    const __m256 d = sm_half_avx2(b->d);
+    for (int i = 0; i < 4; i++) n[i] = _mm256_mul_ps(n[i], d);
 }
 
 void sm_embedding_q8_0_avx2(const void *args, struct sm_part part)
 {
-    sm_embedding_rows_avx2(args, part, sizeof(struct sm_block_q8_0), bytes_of, value_of);
+    sm_embedding_rows_avx2(args, part, sizeof(struct sm_block_q8_0), bytes_of, values_of);
 }
