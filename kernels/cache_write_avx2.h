@@ -200,15 +200,19 @@ static inline __attribute__((always_inline)) void sm_cache_row_blocks16_avx2(con
     const float *x = sm_cache_row(a, i, g);
     uint8_t *to = (uint8_t *)a->cache +
                   (g * a->head_stride + sm_blocks16_at(a->slot + i, 0, a->head_dim, together)) * element_bytes;
-    for (size_t c = 0; c < a->head_dim; c += 8) {
-        const size_t left = a->head_dim - c;
-        uint8_t few[8 * sizeof(float)];
-        store8(few, left < 8 ? _mm256_maskload_ps(x + c, sm_first_lanes_avx2(left)) : _mm256_loadu_ps(x + c),
-               _mm256_set1_ps(factor));
-        const size_t bytes = (left < 8 ? left : 8) * element_bytes;
-        for (size_t b = 0; b < bytes; b += unit, to += SM_CACHE_WRITE_BLOCK * unit)
-            memcpy(to, few + b, bytes - b < unit ? bytes - b : unit);
+    uint8_t few[8 * sizeof(float)];
+    size_t c = 0;
+    for (; c + 8 <= a->head_dim; c += 8) {
+        store8(few, _mm256_loadu_ps(x + c), _mm256_set1_ps(factor));
+#pragma GCC unroll 8
+        for (size_t j = 0; j < 8; j += together, to += SM_CACHE_WRITE_BLOCK * unit)
+            memcpy(to, few + j * element_bytes, unit); /* of a size that is known: moves, not calls */
     }
+    if (c == a->head_dim) return;
+    const size_t bytes = (a->head_dim - c) * element_bytes;
+    store8(few, _mm256_maskload_ps(x + c, sm_first_lanes_avx2(a->head_dim - c)), _mm256_set1_ps(factor));
+    for (size_t b = 0; b < bytes; b += unit, to += SM_CACHE_WRITE_BLOCK * unit)
+        memcpy(to, few + b, bytes - b < unit ? bytes - b : unit);
 }
 
 /* Eight rows that lie in one half of a block: as sm_cache_turn_avx2 where elements stand alone. */
