@@ -61,11 +61,9 @@ const char *costs_attention_variant(enum sm_cost_attention attention, enum sm_kv
     const char *wanted = sm_cost_attention_name(attention);
     snprintf(name, sizeof name, "attention_%s", sm_kv_name(kv));
     const struct sm_family *f = sm_family_named(name);
-    const struct sm_layout *layout = f->variants[0].layout; /* that plans use */
     for (size_t i = f->variant_count; i-- > 0;) {
         const struct sm_variant *v = &f->variants[i];
-        if (!strncmp(v->name, wanted, strlen(wanted)) && v->layout == layout && !(v->needs & ~sm_cpu_features()))
-            return v->name;
+        if (!strncmp(v->name, wanted, strlen(wanted)) && !(v->needs & ~sm_cpu_features())) return v->name;
     }
     if (attention == SM_COST_LITERAL) return f->variants[0].name;
     snprintf(why, why_bytes, "no variant of %s that skips runs on this CPU: --attention literal measures the other",
@@ -360,7 +358,9 @@ int costs_bench_memory(const struct costs_bench *b, const struct costs_point *p,
     const struct sm_plan_options options = {
         .phase = p->phase, .rows = p->rows, .max_seq = p->max_seq, .kv = p->kv, .threads = p->threads};
     size_t bytes = 0;
-    if (!sm_cache_create(&c, &b->source->model->shape, p->max_seq, p->kv, why, why_bytes) &&
+    enum sm_keys keys;
+    if (!sm_plan_keys(b->weights, p->kv, false, &keys, why, why_bytes) &&
+        !sm_cache_create(&c, &b->source->model->shape, p->max_seq, p->kv, keys, why, why_bytes) &&
         !sm_positions_create(&positions, b->source->model, p->max_seq, why, why_bytes))
         bytes = sm_plan_bytes(b->weights, c, positions, &options, why, why_bytes);
     *arena = (double)bytes;

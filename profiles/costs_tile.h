@@ -7,7 +7,7 @@
 
 struct costs_tile {
     size_t slots;
-    unsigned char *bytes; /* owned: all that those slots hold, layer by layer */
+    unsigned char *bytes; /* owned: all that those slots hold, slot by slot */
 };
 
 /* Copies the first `slots` slots, which are valid. 0, or -1 and a sentence. */

@@ -89,6 +89,8 @@ static int check(const struct sm_weights *w, const struct sm_cache *c, const str
     const char *wrong = NULL;
     if (o->max_seq != c->max_seq || o->kv != c->type || c->layers != w->model->shape.layers)
         wrong = "the cache is of another kind";
+    else if (o->concatenated && c->keys != SM_KEYS_PLAIN)
+        wrong = "only plain keys are put together, and the cache has others";
     else if (positions->max_seq < o->max_seq)
         wrong = "the rotary tables are too short";
     else if (o->rows < 1 || o->rows > o->max_seq)

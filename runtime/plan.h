@@ -110,6 +110,11 @@ struct sm_plan_options {
                           alone, and not on all: what they make of the others nobody reads (not with all_rows) */
 };
 
+/* How keys must lie for the attention that plans of these weights choose: in the layout of the variant that is forced,
+ * or of the best. Those to be concatenated are plain, which is what kv_concat moves. 0, or -1 and a sentence. */
+int sm_plan_keys(const struct sm_weights *weights, enum sm_kv_type kv, bool concatenated, enum sm_keys *keys, char *why,
+                 size_t why_bytes);
+
 struct sm_plan; /* opaque; lies in the arena */
 
 /* Bytes of the arena, 0 and a sentence when there can be no such plan. */

@@ -1,5 +1,6 @@
 /* The masks of a call, and the attention block of a layer. */
 #include <stdio.h>
+#include <string.h>
 
 #include "attention.h"
 #include "cache_write.h"
@@ -31,27 +32,59 @@ static void add_rope(struct plan_builder *b, size_t l, float *y, float *x, size_
 }
 
 /* The KV type's own families. */
-static struct plan_choice kv_variant(struct plan_builder *b, const char *operation)
+static struct plan_choice kv_variant(struct plan_builder *b, const char *operation, const char *layout,
+                                     const char *other)
 {
     char name[32];
     snprintf(name, sizeof name, "%s_%s", operation, sm_kv_name(b->cache->type));
-    return plan_variant(b, name);
+    return plan_variant_for(b, name, layout, other);
 }
 
-/* Rows of new keys (or values) into `to`, all of them into the staging segment, or those that a call sets into
- * slots. */
-static void add_write(struct plan_builder *b, size_t l, void *to, float *scale, const float *x, bool into_slots,
-                      unsigned reads, unsigned writes)
+static struct plan_choice write_variant(struct plan_builder *b, bool values)
+{
+    const char *const of_values = "slot_major", *const of_keys = b->cache->keys == SM_KEYS_16 ? "blocks16" : of_values;
+    return kv_variant(b, "cache_write", values ? of_values : of_keys, values ? of_keys : of_values);
+}
+
+int sm_plan_keys(const struct sm_weights *weights, enum sm_kv_type kv, bool concatenated, enum sm_keys *keys, char *why,
+                 size_t why_bytes)
+{
+    char name[32];
+    snprintf(name, sizeof name, "attention_%s", sm_kv_name(kv));
+    const char *const layout = concatenated ? sm_keys_name(SM_KEYS_PLAIN) : NULL;
+    const struct sm_variant *v = sm_choose_layout(&weights->choice, name, layout, NULL, why, why_bytes);
+    if (!v) return -1;
+    *keys = strcmp(v->layout->name, sm_keys_name(SM_KEYS_16)) ? SM_KEYS_PLAIN : SM_KEYS_16;
+    return 0;
+}
+
+/* Slots that `slots` keys (or values) of a KV head take. */
+static size_t room(const struct plan_builder *b, size_t slots, bool values)
+{
+    return values ? slots : sm_keys_slots(b->cache->keys, slots);
+}
+
+/* Where rows of new keys (or values) come from and go. */
+struct plan_rows {
+    bool values;
+    const float *x;
+    void *data;
+    float *scale;
+    unsigned reads, writes;
+};
+
+/* Rows of new keys (or values), all of them into the staging segment, or those that a call sets into slots. */
+static void add_write(struct plan_builder *b, size_t l, const struct plan_rows *to, bool into_slots)
 {
     const struct sm_layer_shape *a = plan_layer(b, l);
     const size_t rows = b->options->rows, slots = into_slots ? b->options->max_seq - 1 : rows;
     const size_t count = rows < slots ? rows : slots;
-    const struct sm_cache_write args = {.cache = to,
-                                        .scale = scale,
-                                        .head_stride = slots * a->head_dim,
+    const struct sm_cache_write args = {.cache = to->data,
+                                        .scale = to->scale,
+                                        .head_stride = room(b, slots, to->values) * a->head_dim,
                                         .scale_stride = slots,
                                         .slots = slots,
-                                        .x = x,
+                                        .x = to->x,
                                         .x_stride = a->kv_heads * a->head_dim,
                                         .count = count,
                                         .kv_heads = a->kv_heads,
@@ -60,8 +93,8 @@ static void add_write(struct plan_builder *b, size_t l, void *to, float *scale, 
                                     [SM_CACHE_WRITE_MAX_SEQ] = (int64_t)slots + 1,
                                     [SM_CACHE_WRITE_HEAD_DIM] = (int64_t)a->head_dim,
                                     [SM_CACHE_WRITE_KV_HEADS] = (int64_t)a->kv_heads}};
-    void *placed =
-        plan_step(b, SM_LABEL_CACHE_WRITE, kv_variant(b, "cache_write"), &args, sizeof args, &shape, reads, writes);
+    void *placed = plan_step(b, SM_LABEL_CACHE_WRITE, write_variant(b, to->values), &args, sizeof args, &shape,
+                             to->reads, to->writes);
     if (into_slots) plan_keep_write(b, placed, &shape);
 }
 
@@ -78,18 +111,19 @@ static struct segments segments_of(const struct plan_builder *b, size_t l, const
     const bool each = b->cache->type == SM_KV_I8; /* a scale for every slot; else a stride of 0: one for all, or none */
     const float *past_scale = values ? c->v_scale : c->k_scale, *now_scale = values ? now->v_scale : now->k_scale;
     return (struct segments){
-        .past = {values ? c->v : c->k, past_scale, slots * a->head_dim, each ? slots : 0},
-        .now = {values ? now->v : now->k, past_scale ? now_scale : NULL, rows * a->head_dim, each ? rows : 0},
+        .past = {values ? c->v : c->k, past_scale, room(b, slots, values) * a->head_dim, each ? slots : 0},
+        .now = {values ? now->v : now->k, past_scale ? now_scale : NULL, room(b, rows, values) * a->head_dim,
+                each ? rows : 0},
     };
 }
 
 /* A view of the past that is shorter than its slots moves with each call. */
-static void keep_view(struct plan_builder *b, size_t l, struct sm_kv *at)
+static void keep_view(struct plan_builder *b, size_t l, struct sm_kv *at, size_t *in_block)
 {
     const struct sm_layer_shape *a = plan_layer(b, l);
     const size_t past = plan_mask(b, a->window)->past;
     if (past && past < b->options->max_seq - b->options->rows)
-        plan_keep_view(b, at, past, a->head_dim * sm_kv_element_bytes(b->cache->type));
+        plan_keep_view(b, at, in_block, past, a->head_dim * sm_kv_element_bytes(b->cache->type));
 }
 
 /* Both segments put together in `all`, which becomes the rows of the call: nothing is past any more. */
@@ -117,7 +151,7 @@ static void add_concat(struct plan_builder *b, size_t l, struct segments *s, voi
                                     [SM_KV_CONCAT_ELEMENT_BYTES] = (int64_t)args.element_bytes}};
     struct sm_kv_concat *placed =
         plan_step(b, SM_LABEL_CONCAT, plan_variant(b, "kv_concat"), &args, sizeof args, &shape, reads, writes);
-    keep_view(b, l, placed ? &placed->past : NULL);
+    keep_view(b, l, placed ? &placed->past : NULL, NULL);
     *s = (struct segments){.now = {all, each ? all_scale : s->past.scale, args.out_stride, each ? columns : 0}};
 }
 
@@ -160,12 +194,14 @@ static void add_attention(struct plan_builder *b, size_t l, const struct plan_op
                                     [SM_ATTENTION_VALID] = -1,
                                     [SM_ATTENTION_WINDOW] = (int64_t)a->window}};
     const unsigned reads = concatenated ? PLAN_ALL_K | PLAN_ALL_V : PLAN_NOW | PLAN_SLOTS;
-    struct sm_attention *placed = plan_step(b, SM_LABEL_ATTENTION, kv_variant(b, "attention"), &args, sizeof args,
-                                            &shape, PLAN_Q | PLAN_MASK | reads, PLAN_MIXED);
+    const struct plan_choice choice = kv_variant(b, "attention", sm_keys_name(b->cache->keys), NULL);
+    struct sm_attention *placed =
+        plan_step(b, SM_LABEL_ATTENTION, choice, &args, sizeof args, &shape, PLAN_Q | PLAN_MASK | reads, PLAN_MIXED);
     if (concatenated) return;
     if (mask->past) plan_keep_past(b, placed, mask->past);
-    keep_view(b, l, placed ? &placed->k_past : NULL);
-    keep_view(b, l, placed ? &placed->v_past : NULL);
+    keep_view(b, l, placed ? &placed->k_past : NULL,
+              placed && b->cache->keys == SM_KEYS_16 ? &placed->past_first : NULL);
+    keep_view(b, l, placed ? &placed->v_past : NULL, NULL);
 }
 
 void plan_add_masks(struct plan_builder *b)
@@ -230,8 +266,8 @@ static void add_keys_and_values(struct plan_builder *b, size_t l, const struct p
         add_rope(b, l, o->k, raw, a->kv_heads, raw_bit, PLAN_K);
     }
     if (a->value_norm) add_head_norm(b, l, o->v, o->v, NULL, a->kv_heads, PLAN_V, PLAN_V);
-    add_write(b, l, now->v, now->v_scale, o->v, false, PLAN_V, PLAN_NOW_V);
-    add_write(b, l, now->k, now->k_scale, o->k, false, PLAN_K, PLAN_NOW_K);
+    add_write(b, l, &(struct plan_rows){true, o->v, now->v, now->v_scale, PLAN_V, PLAN_NOW_V}, false);
+    add_write(b, l, &(struct plan_rows){false, o->k, now->k, now->k_scale, PLAN_K, PLAN_NOW_K}, false);
 }
 
 void plan_add_attention(struct plan_builder *b, size_t l, const struct plan_operands *o, const float *x, float *y)
@@ -249,8 +285,8 @@ void plan_add_attention(struct plan_builder *b, size_t l, const struct plan_oper
     if (owner) add_keys_and_values(b, l, o);
     add_attention(b, l, o);
     if (owner) {
-        add_write(b, l, c->k, c->k_scale, o->k, true, PLAN_K, PLAN_SLOTS_K);
-        add_write(b, l, c->v, c->v_scale, o->v, true, PLAN_V, PLAN_SLOTS_V);
+        add_write(b, l, &(struct plan_rows){false, o->k, c->k, c->k_scale, PLAN_K, PLAN_SLOTS_K}, true);
+        add_write(b, l, &(struct plan_rows){true, o->v, c->v, c->v_scale, PLAN_V, PLAN_SLOTS_V}, true);
     }
     const struct plan_branch end = {.label = SM_LABEL_ATTENTION_OUT,
                                     .norm_label = SM_LABEL_POST_NORM,

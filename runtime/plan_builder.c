@@ -79,6 +79,15 @@ struct plan_choice plan_variant(struct plan_builder *b, const char *family)
     return c;
 }
 
+struct plan_choice plan_variant_for(struct plan_builder *b, const char *family, const char *layout, const char *other)
+{
+    struct plan_choice c = {sm_family_named(family), NULL};
+    char why[256];
+    c.variant = sm_choose_layout(&b->weights->choice, family, layout, other, why, sizeof why);
+    if (!c.variant) plan_fail(b, why);
+    return c;
+}
+
 /* Steps that are shorter than a barrier when there is one row: thread 0 does them whole, and needs none between them.
  */
 static bool is_short(const struct plan_builder *b, const struct sm_family *family)
@@ -183,11 +192,11 @@ void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const 
     b->plan.write_count++;
 }
 
-void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t past, size_t slot_bytes)
+void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t *in_block, size_t past, size_t slot_bytes)
 {
     if (b->arena)
         b->plan.views[b->plan.view_count] =
-            (struct plan_view){.at = at, .all = *at, .past = past, .slot_bytes = slot_bytes};
+            (struct plan_view){.at = at, .all = *at, .in_block = in_block, .past = past, .slot_bytes = slot_bytes};
     b->plan.view_count++;
 }
 

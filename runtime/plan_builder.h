@@ -63,9 +63,11 @@ struct plan_mask {
     struct sm_mask_build *args;
 };
 
-/* An operand that is a view of `past` slots which moves: `all` begins at slot 0, what a call sees where it must. */
+/* An operand that is a view of `past` slots which moves: `all` begins at slot 0, what a call sees where it must, or at
+ * the begin of that slot's block of 16, and then `in_block` says which of them is first. */
 struct plan_view {
     struct sm_kv *at, all;
+    size_t *in_block;        /* keys16, else NULL */
     size_t past, slot_bytes; /* bytes of one slot of a KV head */
 };
 
@@ -149,6 +151,9 @@ void plan_fail(struct plan_builder *b, const char *sentence);
 /* The variant of a family that has no weights. */
 struct plan_choice plan_variant(struct plan_builder *b, const char *family);
 
+/* The one for operands in that layout; `other` as sm_choose_layout has it. */
+struct plan_choice plan_variant_for(struct plan_builder *b, const char *family, const char *layout, const char *other);
+
 /* Adds a step with a copy of its arguments, and returns the copy (NULL while counting). */
 void *plan_step(struct plan_builder *b, enum sm_label label, struct plan_choice choice, const void *args,
                 size_t args_bytes, const struct sm_shape *shape, unsigned reads, unsigned writes);
@@ -161,7 +166,7 @@ struct sm_part plan_share(const struct sm_family *family, const struct sm_shape 
 void plan_keep_write(struct plan_builder *b, struct sm_cache_write *args, const struct sm_shape *shape);
 
 /* Notes that the step just added reads a view of the past that moves. */
-void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t past, size_t slot_bytes);
+void plan_keep_view(struct plan_builder *b, struct sm_kv *at, size_t *in_block, size_t past, size_t slot_bytes);
 
 /* Notes that the step just added attends over past slots. */
 void plan_keep_past(struct plan_builder *b, struct sm_attention *args, size_t past);

@@ -35,10 +35,11 @@ static size_t first_shown(size_t past, size_t valid)
     return valid > past ? valid - past : 0;
 }
 
-static struct sm_kv kv_from(const struct sm_kv *all, size_t slot, size_t slot_bytes)
+/* What begins with that slot, which is the `in_block`-th of a block that comes whole. */
+static struct sm_kv kv_from(const struct sm_kv *all, size_t slot, size_t in_block, size_t slot_bytes)
 {
     struct sm_kv from = *all;
-    from.data = (const char *)all->data + slot * slot_bytes;
+    from.data = (const char *)all->data + (slot - in_block) * slot_bytes;
     if (all->scale && all->scale_stride) from.scale = all->scale + slot; /* a stride of 0: one for all slots */
     return from;
 }
@@ -47,7 +48,10 @@ static void set_views(struct sm_plan *p, const struct sm_call *call)
 {
     for (size_t i = 0; i < p->view_count; i++) {
         const struct plan_view *view = &p->views[i];
-        *view->at = kv_from(&view->all, first_shown(view->past, call->past), view->slot_bytes);
+        const size_t slot = first_shown(view->past, call->past);
+        const size_t in_block = view->in_block ? slot % SM_CACHE_WRITE_BLOCK : 0;
+        *view->at = kv_from(&view->all, slot, in_block, view->slot_bytes);
+        if (view->in_block) *view->in_block = in_block;
     }
 }
 

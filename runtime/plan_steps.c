@@ -188,8 +188,9 @@ static struct widths widths_of(const struct sm_model_shape *s)
 
 static struct plan_now take_now(struct plan_builder *b, size_t rows, size_t kv, size_t kv_heads)
 {
-    return (struct plan_now){.k = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type)),
-                             .v = plan_take(b, rows * kv * sm_kv_element_bytes(b->cache->type)),
+    const size_t row = kv * sm_kv_element_bytes(b->cache->type);
+    return (struct plan_now){.k = plan_take(b, sm_keys_slots(b->cache->keys, rows) * row),
+                             .v = plan_take(b, rows * row),
                              .k_scale = plan_take(b, rows * kv_heads * sizeof(float)),
                              .v_scale = plan_take(b, rows * kv_heads * sizeof(float))};
 }

@@ -199,7 +199,9 @@ int sm_session_create(struct sm_session **session, const struct sm_weights *weig
     }
     s->weights = weights;
     s->options = *options;
-    if (sm_cache_create(&s->cache, &weights->model->shape, options->max_seq, options->kv, why, why_bytes) ||
+    enum sm_keys keys;
+    if (sm_plan_keys(weights, options->kv, options->concatenated, &keys, why, why_bytes) ||
+        sm_cache_create(&s->cache, &weights->model->shape, options->max_seq, options->kv, keys, why, why_bytes) ||
         set_kv_scales(s, why, why_bytes) ||
         sm_positions_create(&s->positions, weights->model, options->max_seq, why, why_bytes) ||
         make_plans(s, why, why_bytes)) {

@@ -15,43 +15,77 @@
 #include "weights_recipe.h"
 
 #define ALIGN 64
-static const struct sm_variant *forced_variant(const struct sm_choice *choice, const struct sm_family *family,
-                                               enum sm_format format)
+
+/* What a variant must read: weights of a format, or where there are none operands in a layout (NULL: any). */
+struct wanted {
+    enum sm_format format;
+    const char *layout, *other; /* other: of what a variant of the family is chosen for, too; or NULL */
+};
+
+static bool reads_wanted(const struct sm_variant *v, const struct wanted *wanted)
 {
+    if (wanted->format != SM_FORMAT_NONE) return v->layout->format == wanted->format;
+    return !wanted->layout || !strcmp(v->layout->name, wanted->layout);
+}
+
+/* The variant that is forced here. Without weights it may be one that cannot be run; the caller says so. */
+static const struct sm_variant *forced_variant(const struct sm_choice *choice, const struct sm_family *family,
+                                               const struct wanted *wanted)
+{
+    const struct sm_variant *wrong = NULL;
     for (size_t i = 0; i < choice->forced_count; i++) {
         if (strcmp(choice->forced[i].family, family->name)) continue;
         const struct sm_variant *v = sm_variant_named(family, choice->forced[i].variant);
-        if (v && (format == SM_FORMAT_NONE || v->layout->format == format)) return v;
+        if (v && reads_wanted(v, wanted)) return v;
+        const bool elsewhere = v && wanted->other && !strcmp(v->layout->name, wanted->other);
+        if (wanted->format == SM_FORMAT_NONE && !elsewhere) wrong = v;
     }
+    return wrong;
+}
+
+static const struct sm_variant *choose(const struct sm_choice *choice, const struct sm_family *family,
+                                       const struct wanted *wanted, char *why, size_t why_bytes)
+{
+    const struct sm_variant *v = forced_variant(choice, family, wanted);
+    if (!v)
+        v = wanted->layout ? sm_variant_best_layout(family, choice->features, wanted->layout)
+                           : sm_variant_best(family, choice->features, wanted->format);
+    if (!v)
+        snprintf(why, why_bytes, "choosing a variant of %s: none runs here for %s", family->name,
+                 wanted->format == SM_FORMAT_NONE ? "any format" : sm_format_name(wanted->format));
+    else if (v->needs & ~choice->features)
+        snprintf(why, why_bytes, "choosing a variant of %s: %s needs %s, which may not be used here", family->name,
+                 v->name, v->isa);
+    else if (!reads_wanted(v, wanted))
+        snprintf(why, why_bytes, "choosing a variant of %s: %s reads the layout %s, and plans use %s", family->name,
+                 v->name, v->layout->name, wanted->layout);
+    else
+        return v;
     return NULL;
+}
+
+static const struct sm_family *find_family(const char *name, char *why, size_t why_bytes)
+{
+    const struct sm_family *family = sm_family_named(name);
+    if (!family) snprintf(why, why_bytes, "choosing a variant: there is no family %s", name);
+    return family;
 }
 
 const struct sm_variant *sm_choose(const struct sm_choice *choice, const char *name, enum sm_format format, char *why,
                                    size_t why_bytes)
 {
-    const struct sm_family *family = sm_family_named(name);
-    if (!family) {
-        snprintf(why, why_bytes, "choosing a variant: there is no family %s", name);
-        return NULL;
-    }
-    /* Where there are no weights the layout still counts: all plans use the first variant's (slots in order). */
-    const struct sm_layout *layout = format == SM_FORMAT_NONE ? family->variants[0].layout : NULL;
-    const struct sm_variant *v = forced_variant(choice, family, format);
-    if (!v)
-        v = layout ? sm_variant_best_layout(family, choice->features, layout->name)
-                   : sm_variant_best(family, choice->features, format);
-    if (!v)
-        snprintf(why, why_bytes, "choosing a variant of %s: none runs here for %s", name,
-                 format == SM_FORMAT_NONE ? "any format" : sm_format_name(format));
-    else if (v->needs & ~choice->features)
-        snprintf(why, why_bytes, "choosing a variant of %s: %s needs %s, which may not be used here", name, v->name,
-                 v->isa);
-    else if (layout && v->layout != layout)
-        snprintf(why, why_bytes, "choosing a variant of %s: %s reads the layout %s, and plans use %s", name, v->name,
-                 v->layout->name, layout->name);
-    else
-        return v;
-    return NULL;
+    const struct sm_family *family = find_family(name, why, why_bytes);
+    struct wanted wanted = {.format = format};
+    if (family && format == SM_FORMAT_NONE) wanted.layout = family->variants[0].layout->name;
+    return family ? choose(choice, family, &wanted, why, why_bytes) : NULL;
+}
+
+const struct sm_variant *sm_choose_layout(const struct sm_choice *choice, const char *name, const char *layout,
+                                          const char *other, char *why, size_t why_bytes)
+{
+    const struct sm_family *family = find_family(name, why, why_bytes);
+    const struct wanted wanted = {SM_FORMAT_NONE, layout, other};
+    return family ? choose(choice, family, &wanted, why, why_bytes) : NULL;
 }
 
 static void reserve(struct weights_packer *p, size_t bytes)

@@ -54,6 +54,12 @@ struct sm_choice {
 const struct sm_variant *sm_choose(const struct sm_choice *choice, const char *family, enum sm_format format, char *why,
                                    size_t why_bytes);
 
+/* The same of a family without weights whose operands lie in that layout (NULL: any; sm_choose takes the first
+ * variant's). `other`: a layout that more of its operands have, so a variant that is forced for those is not meant
+ * here; or NULL. */
+const struct sm_variant *sm_choose_layout(const struct sm_choice *choice, const char *family, const char *layout,
+                                          const char *other, char *why, size_t why_bytes);
+
 /* What activations become before a matrix reads them (quant.h). */
 enum sm_rows {
     SM_ROWS_F32, /* nothing */

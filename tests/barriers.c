@@ -65,8 +65,11 @@ static void answer(const struct sm_weights *w, struct sm_positions *positions, c
                    bool last_first, float *logits)
 {
     const size_t vocab = w->model->shape.vocab, threads = options->threads;
-    struct sm_cache *cache;
-    if (sm_cache_create(&cache, &w->model->shape, MAX_SEQ, options->kv, why, sizeof why)) fail_msg("%s", why);
+    struct sm_cache *cache = NULL;
+    enum sm_keys keys;
+    if (sm_plan_keys(w, options->kv, options->concatenated, &keys, why, sizeof why) ||
+        sm_cache_create(&cache, &w->model->shape, MAX_SEQ, options->kv, keys, why, sizeof why))
+        fail_msg("%s", why);
     struct built prefill = build(w, cache, positions, *options, SM_PHASE_PREFILL, MAX_SEQ);
     struct built append = build(w, cache, positions, *options, SM_PHASE_APPEND, BUCKET);
     struct built decode = build(w, cache, positions, *options, SM_PHASE_DECODE, 1);

@@ -149,7 +149,7 @@ static void test_append_write(void **state)
     worked(sm_session_prefill(s.session, first, 2, SM_PAD_LEFT, why, sizeof why));
     const struct sm_layer_cache *c = &sm_session_cache(s.session)->layer[0];
     for (size_t i = 2 * ECHO; i < 7 * ECHO; i++) {
-        ((float *)c->k)[i] = -1;
+        ((float *)c->k)[sm_cache_at(sm_session_cache(s.session), 0, 0, 0, i / ECHO, i % ECHO)] = -1;
         ((float *)c->v)[i] = -2;
     }
     worked(sm_session_append(s.session, second, 2, why, sizeof why));
@@ -202,8 +202,13 @@ static void test_shapes(void **state)
                               *decode = step_args(sm_session_plan(s.session, SM_PHASE_DECODE), "attention_f32", 0);
     assert_true(append->past == 28 && append->now == 4 && append->rows == 4 && append->mask_stride == 32);
     assert_true(decode->past == 31 && decode->now == 1 && decode->rows == 1 && decode->mask_stride == 32);
-    assert_true(append->k_now.head_stride == 4 * ECHO && decode->k_now.head_stride == ECHO);
-    assert_true(append->k_past.head_stride == 31 * ECHO && decode->k_past.head_stride == 31 * ECHO);
+    const enum sm_keys keys = sm_session_cache(s.session)->keys;
+    assert_true(append->v_now.head_stride == 4 * ECHO && decode->v_now.head_stride == ECHO);
+    assert_true(append->v_past.head_stride == 31 * ECHO && decode->v_past.head_stride == 31 * ECHO);
+    assert_true(append->k_now.head_stride == sm_keys_slots(keys, 4) * ECHO);
+    assert_true(decode->k_now.head_stride == sm_keys_slots(keys, 1) * ECHO);
+    assert_true(append->k_past.head_stride == sm_keys_slots(keys, 31) * ECHO);
+    assert_true(decode->k_past.head_stride == sm_keys_slots(keys, 31) * ECHO);
     close_session(&s);
 }
 

@@ -64,17 +64,19 @@ static void test_cache_geometry(void **state)
     static const size_t head_dims[][4] = {{256, 512, 256, 512}, {256, 256, 256, 256}, {512, 512, 512, 512}};
     for (size_t i = 0; i < 3; i++) {
         static struct echo_model m;
-        struct sm_cache *c;
         echo_model_make(&m, 4, echo_keys, echo_values);
         for (size_t l = 0; l < 4; l++) m.model.shape.layer[l].head_dim = head_dims[i][l];
-        worked(sm_cache_create(&c, &m.model.shape, 64, SM_KV_F16, why, sizeof why));
-        size_t bytes = 0;
-        for (size_t l = 0; l < 4; l++) {
-            assert_int_equal(c->layer[l].head_dim, head_dims[i][l]);
-            bytes += 2 * 63 * head_dims[i][l] * 2; /* a slot less than max_seq */
+        for (enum sm_keys keys = SM_KEYS_PLAIN; keys <= SM_KEYS_16; keys++) {
+            struct sm_cache *c;
+            worked(sm_cache_create(&c, &m.model.shape, 64, SM_KV_F16, keys, why, sizeof why));
+            size_t bytes = 0;
+            for (size_t l = 0; l < 4; l++) {
+                assert_int_equal(c->layer[l].head_dim, head_dims[i][l]);
+                bytes += (63 + (keys == SM_KEYS_16 ? 64u : 63u)) * head_dims[i][l] * 2; /* a slot less than max_seq */
+            }
+            assert_int_equal(c->bytes, bytes);
+            sm_cache_destroy(c);
         }
-        assert_int_equal(c->bytes, bytes);
-        sm_cache_destroy(c);
     }
 }
 
@@ -96,9 +98,12 @@ static void check_decode(size_t max_seq, size_t window, size_t past, bool is_sho
     const struct sm_attention *a = step_args(plan, "attention_f32", 0);
     assert_int_equal(a->past + a->now, columns);
     assert_int_equal(position_of(plan, positions, 0), past);
-    const char *first = sm_session_cache(s.session)->layer[0].k;
+    const struct sm_cache *c = sm_session_cache(s.session);
     const size_t shown = past > a->past ? past - a->past : 0; /* the view ends at the last valid slot */
-    if (a->past) assert_ptr_equal(a->k_past.data, first + shown * ECHO * sizeof(float));
+    const size_t in_block = c->keys == SM_KEYS_16 ? shown % 16 : 0, slot = ECHO * sizeof(float);
+    assert_int_equal(a->past_first, a->past ? in_block : 0);
+    if (a->past) assert_ptr_equal(a->k_past.data, (const char *)c->layer[0].k + (shown - in_block) * slot);
+    if (a->past) assert_ptr_equal(a->v_past.data, (const char *)c->layer[0].v + shown * slot);
     sm_positions_destroy(positions);
     close_session(&s);
 }

@@ -287,9 +287,8 @@ static void test_unused_slots(void **state)
         for (size_t h = 0; h < cache->layer[l].kv_heads; h++)
             for (size_t slot = 12; slot < 47; slot++)
                 for (size_t i = 0; i < cache->layer[l].head_dim; i++) {
-                    const size_t at = (h * 47 + slot) * cache->layer[l].head_dim + i;
-                    ((float *)cache->layer[l].k)[at] = i % 2 ? 3 : -3;
-                    ((float *)cache->layer[l].v)[at] = 1e6f;
+                    ((float *)cache->layer[l].k)[sm_cache_at(cache, l, 0, h, slot, i)] = i % 2 ? 3 : -3;
+                    ((float *)cache->layer[l].v)[sm_cache_at(cache, l, 1, h, slot, i)] = 1e6f;
                 }
     for (size_t at = 12; at < r.count; at++) {
         assert_int_equal(sm_session_decode(f.session, r.tokens[at], why, sizeof why), 0);

@@ -97,62 +97,52 @@ static void keep_logits(void *state, const struct sm_chunk *chunk)
     a->past = chunk->past + chunk->count;
 }
 
-/* Slots from `from` on hold large finite numbers: keys that no logit makes up for a mask of -120 with, and values
+/* Slots hold large finite numbers: keys that no logit makes up for a mask of -120 with, and values
  * that would show. */
-static void poison(struct sm_cache *c, size_t from, struct sm_random *r)
+static void poison_element(const struct sm_cache *c, size_t l, size_t head, size_t slot, size_t i, int sign)
 {
-    const size_t slots = c->max_seq - 1;
-    for (size_t l = 0; l < c->layers; l++) {
-        const struct sm_layer_cache *a = &c->layer[l];
-        for (size_t i = from * a->head_dim; a->k && i < a->kv_heads * slots * a->head_dim; i++) {
-            if (i % (slots * a->head_dim) < from * a->head_dim) continue;
-            const int sign = sm_random_below(r, 2) ? 1 : -1;
-            switch (c->type) {
-            case SM_KV_F16:
-                ((uint16_t *)a->k)[i] = sign > 0 ? 0x3c00 : 0xbc00; /* 1 */
-                ((uint16_t *)a->v)[i] = sign > 0 ? 0x7bff : 0xfbff; /* 65504 */
-                break;
-            case SM_KV_I8:
-                ((int8_t *)a->k)[i] = ((int8_t *)a->v)[i] = (int8_t)(127 * sign);
-                a->k_scale[i / a->head_dim] = 1.0f / 127;
-                a->v_scale[i / a->head_dim] = 1e4f;
-                break;
-            case SM_KV_I16: /* its scales are those of what was computed */
-                ((int16_t *)a->k)[i] = (int16_t)(sign * (int)(1 / *a->k_scale));
-                ((int16_t *)a->v)[i] = (int16_t)(32767 * sign);
-                break;
-            default:
-                ((float *)a->k)[i] = (float)sign;
-                ((float *)a->v)[i] = 1e6f * (float)sign;
-                break;
-            }
-        }
+    const struct sm_layer_cache *a = &c->layer[l];
+    const size_t k = sm_cache_at(c, l, 0, head, slot, i), v = sm_cache_at(c, l, 1, head, slot, i);
+    switch (c->type) {
+    case SM_KV_F16:
+        ((uint16_t *)a->k)[k] = sign > 0 ? 0x3c00 : 0xbc00; /* 1 */
+        ((uint16_t *)a->v)[v] = sign > 0 ? 0x7bff : 0xfbff; /* 65504 */
+        break;
+    case SM_KV_I8:
+        ((int8_t *)a->k)[k] = ((int8_t *)a->v)[v] = (int8_t)(127 * sign);
+        a->k_scale[head * (c->max_seq - 1) + slot] = 1.0f / 127;
+        a->v_scale[head * (c->max_seq - 1) + slot] = 1e4f;
+        break;
+    case SM_KV_I16: /* its scales are those of what was computed */
+        ((int16_t *)a->k)[k] = (int16_t)(sign * (int)(1 / *a->k_scale));
+        ((int16_t *)a->v)[v] = (int16_t)(32767 * sign);
+        break;
+    default:
+        ((float *)a->k)[k] = (float)sign;
+        ((float *)a->v)[v] = 1e6f * (float)sign;
+        break;
     }
 }
 
-/* Bytes of the slots from `past` on that are not as `before` has them, over all layers. */
-static size_t changed_beyond(const struct sm_cache *c, const char *before, size_t past)
+static void poison(const struct sm_cache *c, struct sm_random *r)
 {
-    size_t changed = 0;
-    const size_t slots = c->max_seq - 1, element = sm_kv_element_bytes(c->type);
     for (size_t l = 0; l < c->layers; l++) {
         const struct sm_layer_cache *a = &c->layer[l];
-        const struct {
-            const void *data;
-            size_t slot_bytes;
-        } arrays[] = {{a->k, a->head_dim * element},
-                      {a->v, a->head_dim * element},
-                      {c->type == SM_KV_I8 ? a->k_scale : NULL, sizeof(float)},
-                      {c->type == SM_KV_I8 ? a->v_scale : NULL, sizeof(float)}};
-        for (size_t i = 0; i < 4; i++)
-            for (size_t g = 0; arrays[i].data && g < a->kv_heads; g++) {
-                const size_t at = (g * slots + past) * arrays[i].slot_bytes;
-                const char *now = (const char *)arrays[i].data + at;
-                changed +=
-                    memcmp(now, before + (now - (const char *)c->memory), (slots - past) * arrays[i].slot_bytes) != 0;
-            }
+        for (size_t head = 0; a->k && head < a->kv_heads; head++)
+            for (size_t slot = 0; slot < c->max_seq - 1; slot++)
+                for (size_t i = 0; i < a->head_dim; i++)
+                    poison_element(c, l, head, slot, i, sm_random_below(r, 2) ? 1 : -1);
     }
-    return changed;
+}
+
+/* The slots from `past` on, one after another. */
+static char *slots_from(const struct sm_cache *c, size_t past)
+{
+    const size_t bytes = sm_cache_slot_bytes(c);
+    char *all = calloc(c->max_seq, bytes);
+    assert_non_null(all);
+    for (size_t slot = past; slot < c->max_seq - 1; slot++) sm_cache_save(c, slot, all + (slot - past) * bytes);
+    return all;
 }
 
 /* A turn that a policy refused is decoded; nothing may have changed. */
@@ -188,10 +178,8 @@ static void talk(struct sm_session *s, struct answer *a, const struct subject *o
 {
     struct sm_random r = {way->seed};
     struct sm_cache *cache = sm_session_cache(s);
-    char *before = malloc(cache->bytes);
-    assert_non_null(before);
-    if (way->poison) poison(cache, 0, &r);
-    memcpy(before, cache->memory, cache->bytes);
+    if (way->poison) poison(cache, &r);
+    char *before = slots_from(cache, of->count);
     size_t at = 1 + sm_random_below(&r, (uint32_t)of->count);
     if (sm_session_prefill(s, of->tokens, at, way->padding, why, sizeof why)) {
         if (!strstr(why, "the policy is to refuse")) fail_msg("%s", why);
@@ -210,8 +198,11 @@ static void talk(struct sm_session *s, struct answer *a, const struct subject *o
         }
         assert_int_equal(sm_session_past(s), at);
     }
-    if (!way->go_back && changed_beyond(cache, before, of->count)) fail_msg("slots beyond the last token were written");
+    char *after = slots_from(cache, of->count);
+    if (!way->go_back && memcmp(after, before, (cache->max_seq - of->count) * sm_cache_slot_bytes(cache)) != 0)
+        fail_msg("slots beyond the last token were written");
     free(before);
+    free(after);
 }
 
 static void answer(const struct subject *of, const struct way *way, struct answer *a)

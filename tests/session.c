@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "attention.h"
+#include "cache_write.h"
 #include "cpu.h"
 #include "golden.h"
 #include "runtime_fixture.h"
@@ -208,11 +209,15 @@ static void look_at_zeros(void *state, const struct sm_step *step, size_t begin,
     (void)state, (void)begin, (void)count;
     if (step->label != SM_LABEL_ATTENTION) return;
     const struct sm_attention *a = step->args;
-    const size_t row = a->head_dim * sizeof(float);
+    const bool in_blocks = !strcmp(step->variant->layout->name, "keys16");
     assert_true(a->zero_slots <= a->past);
     for (size_t g = 0; g < a->kv_heads; g++)
-        for (size_t i = (a->past - a->zero_slots) * row; i < a->past * row; i++)
-            assert_int_equal(((const uint8_t *)a->k_past.data)[g * a->k_past.head_stride * sizeof(float) + i], 0);
+        for (size_t j = a->past - a->zero_slots; j < a->past; j++)
+            for (size_t i = 0; i < a->head_dim; i++) {
+                const size_t slot = a->past_first + j;
+                const size_t at = in_blocks ? sm_blocks16_at(slot, i, a->head_dim, 1) : slot * a->head_dim + i;
+                assert_true(((const float *)a->k_past.data)[g * a->k_past.head_stride + at] == 0);
+            }
     known_zeros += a->zero_slots;
 }
 
