@@ -39,14 +39,14 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
                                                              const int16_t *x, size_t in, size_t ahead, size_t count,
                                                              size_t units, size_t rows)
 {
-    size_t place[ROWS];
-    EACH_ROW(k)
+    const int16_t *three[(ROWS + 2) / 3];
+    EACH_ROW(k) if (k % 3 == 0)
     {
-        place[k] = k * in;
-        __asm__("" : "+r"(place[k])); /* kept in registers: clang 14 else adds up the strides on every turn */
+        three[k / 3] = x + k * in;
+        __asm__("" : "+r"(three[k / 3])); /* kept in registers: compilers else add up the strides on every turn */
     }
     const size_t step_bytes = STEP * SM_CHANNELS * BITS / 8;
-    for (size_t i = 0, at = 0; i < count; i += STEP, at += step_bytes, x += STEP) {
+    for (size_t i = 0, at = 0; i < count; i += STEP, at += step_bytes) {
         VECTOR nibbles[UNITS];
         if (BITS == 4) {
             EACH_UNIT(u)
@@ -64,7 +64,7 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
             w[u] = BITS == 4 ? NIBBLE(nibbles[u], j) : WIDEN(quants[u] + at + 32 * j);
             EACH_ROW(k)
             {
-                const VECTOR pair = BROADCAST(x + place[k] + 2 * j);
+                const VECTOR pair = BROADCAST(three[k / 3] + k % 3 * in + 2 * j);
                 EACH_UNIT(u)
                 {
                     dot[u][k] = MULADD(dot[u][k], w[u], pair);
@@ -72,6 +72,7 @@ static inline __attribute__((always_inline)) void add_inputs(VECTOR dot[UNITS][R
                 }
             }
         }
+        EACH_ROW(k) if (k % 3 == 0) three[k / 3] += STEP;
     }
 }
 
