@@ -347,5 +347,5 @@ double sm_timed_estimate(const struct sm_timed_options *options, const struct sm
     const double checking = 4e-9 * fmin(ops, SM_JUDGED_OPS);
     const struct sm_machine *m = sm_machine();
     const double made = sm_instances_bytes(c, known(m->l2_bytes), known(m->l3_bytes), known(m->memory_bytes));
-    return 0.004 + (c->cold ? 0.3 : 0) + timing + 2 * checking + 6e-9 * made; /* cold: far ceilings, anew */
+    return 0.004 + (c->cold ? 0.3 : 0) + timing + 2 * checking + 2e-9 * made; /* cold: far ceilings, anew */
 }
