@@ -132,6 +132,15 @@ static void own_ceilings_know_their_clock(void **state)
  * faster while the job takes as long. It takes far more than a true one, of which this machine may have several. */
 static enum neighbour { ALONE, FOR_A_WHILE, ALWAYS } neighbour;
 static int glances, last_disturbed;
+static bool nothing_is_repeated;
+
+bool __real_sm_settled(const struct sm_settle *s);
+bool __wrap_sm_settled(const struct sm_settle *s);
+
+bool __wrap_sm_settled(const struct sm_settle *s)
+{
+    return nothing_is_repeated || __real_sm_settled(s);
+}
 
 double __real_sm_core_hz_glance(void);
 double __wrap_sm_core_hz_glance(void);
@@ -184,7 +193,9 @@ static void a_disturbed_measurement_goes_on(void **state)
     bool right = false;
     if (!isfinite(sm_core_hz())) skip();
     for (int i = 0; i < TRIES && !right; i++) {
+        nothing_is_repeated = true;
         measure_beside(&alone, ALONE);
+        nothing_is_repeated = false;
         last_disturbed = glances;
         measure_beside(&disturbed, FOR_A_WHILE);
         right = glances > last_disturbed && as_fast(&disturbed, &alone);
