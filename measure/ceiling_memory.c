@@ -52,13 +52,12 @@ static double keep_better(struct sm_ceiling_row *row, const struct sm_ceiling_jo
     struct sm_ceiling *c = row->ceiling;
     const double bytes = (double)job->passes * (double)sm_memory_moved(job->kind, job->bytes),
                  rate = bytes * threads / seen.ns * 1e9;
-    row->per_cycle = fmax(row->per_cycle, bytes / seen.cycles);
+    row->counted |= isfinite(seen.cycles);
     if (!(c->value >= rate)) {
         c->value = rate;
         c->bytes = (job->span ? job->span : job->bytes) * (size_t)threads;
         c->why = NULL;
     }
-    if (row->per_cycle > 0) c->core_hz = c->value / (threads * row->per_cycle);
     return sm_ceiling_pace(bytes, seen);
 }
 
@@ -76,6 +75,8 @@ static void measure_near(struct sm_ceiling_row *row, struct sm_ceiling_team *tea
         best = fmax(best, keep_better(row, &job, team->threads, sm_ceiling_run(team, &job)));
     }
     if (best > 0) sm_settle_see(&row->settle, best);
+    const double per_cycle = row->counted ? sm_settle_value(&row->settle) : 0;
+    if (per_cycle > 0) row->ceiling->core_hz = row->ceiling->value / (team->threads * per_cycle);
 }
 
 /* The last cache, whole sets over and over: to begin one takes as long as hundreds of KiB of it. */

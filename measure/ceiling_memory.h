@@ -26,7 +26,7 @@ struct sm_ceiling_row {
     size_t *at; /* memory: where in the set the next bytes are taken */
     enum sm_memory_kind ways[SM_LEVEL_WAYS];
     size_t count;
-    double per_cycle; /* own: the most bytes a cycle of a core so far */
+    bool counted; /* own: in cycles of a core */
     struct sm_settle settle;
     struct sm_ceiling *ceiling;
 };

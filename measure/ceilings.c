@@ -27,7 +27,6 @@ static struct sm_ceiling *add(struct sm_ceilings *out, const char *unit, int thr
 /* One way to do arithmetic, on one core and on all. */
 struct scheme_row {
     struct sm_ceiling_job job;
-    double all_per_cycle; /* the most work a cycle of the team's cores so far */
     struct sm_settle all, alone;
     struct sm_ceiling *per_cycle, *rate;
 };
@@ -56,13 +55,12 @@ static void measure_scheme(struct scheme_row *row, struct sm_ceiling_team *team)
     row->rate->value = fmax(row->rate->value, work * team->threads / all.ns * 1e9);
     row->rate->why = NULL;
     sm_settle_see(&row->all, sm_ceiling_pace(work, all));
-    row->all_per_cycle = fmax(row->all_per_cycle, work / all.cycles);
-    if (row->all_per_cycle > 0) row->rate->core_hz = row->rate->value / (team->threads * row->all_per_cycle);
+    if (isfinite(all.cycles)) row->rate->core_hz = row->rate->value / (team->threads * sm_settle_value(&row->all));
 
     struct sm_ceiling_team one = {.threads = 1, .pin = team->pin};
     const struct sm_ceiling_seen alone = team->threads > 1 ? sm_ceiling_run(&one, &row->job) : all;
     sm_settle_see(&row->alone, sm_ceiling_pace(work, alone));
-    if (isfinite(alone.cycles)) row->per_cycle->value = fmax(row->per_cycle->value, work / alone.cycles);
+    if (isfinite(alone.cycles)) row->per_cycle->value = sm_settle_value(&row->alone);
     row->per_cycle->why = isfinite(row->per_cycle->value) ? NULL : "the core clock is not known";
 }
 

@@ -42,6 +42,13 @@ void sm_settle_see(struct sm_settle *s, double value)
     if (k) k->value = fmax(k->value, s->best[LAST]);
 }
 
+double sm_settle_value(const struct sm_settle *s)
+{
+    double value = 0;
+    for (int i = 0; i <= LAST && s->best[i] > 0; i++) value = s->best[i];
+    return value;
+}
+
 bool sm_settle_low(const char *name, int threads, double value)
 {
     for (size_t i = 0; i < KNOWN_MOST && *known[i].name; i++)

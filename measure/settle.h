@@ -22,6 +22,10 @@ void sm_settle_see(struct sm_settle *s, double value);
 
 bool sm_settled(const struct sm_settle *s);
 
+/* What was seen three times: a slip of the clock beside one sighting does not raise it. Before that the least that was
+ * seen; 0: nothing was. */
+double sm_settle_value(const struct sm_settle *s);
+
 /* Whether it is below what is known of that name. */
 bool sm_settle_low(const char *name, int threads, double value);
 
