@@ -8,6 +8,7 @@
 static const float floats[10] = {0.7f, 1.3f, 0.9f, 0.4f, 0, 99, 0, 0, 0, 32767};
 static const int32_t integers[10] = {0, 0, 0, 0, 0x7fffffff, 0, 0, 0x00010001, 0, 0};
 
+#define TWICE(op) op op
 #define EIGHT_TIMES(op) op op op op op op op op
 #define NARROW(fn, vector, op)                                                                                         \
     void fn(uint64_t rounds)                                                                                           \
@@ -79,16 +80,6 @@ static const int32_t integers[10] = {0, 0, 0, 0, 0x7fffffff, 0, 0, 0x00010001, 0
     "vpackssdw %%ymm1, %%ymm0, %%ymm0\n\t"                                                                             \
     "vpermq $0xd8, %%ymm0, %%ymm0\n\t"                                                                                 \
     "vpmaddwd %%ymm0, %%ymm11, %%ymm1\n\t"                                                                             \
-    "vpaddd %%ymm1, %%ymm12, %%ymm12\n\t"                                                                              \
-    "vmulps %%ymm4, %%ymm9, %%ymm0\n\t"                                                                                \
-    "vminps %%ymm13, %%ymm0, %%ymm0\n\t"                                                                               \
-    "vcvtps2dq %%ymm0, %%ymm0\n\t"                                                                                     \
-    "vmulps %%ymm5, %%ymm9, %%ymm1\n\t"                                                                                \
-    "vminps %%ymm13, %%ymm1, %%ymm1\n\t"                                                                               \
-    "vcvtps2dq %%ymm1, %%ymm1\n\t"                                                                                     \
-    "vpackssdw %%ymm1, %%ymm0, %%ymm0\n\t"                                                                             \
-    "vpermq $0xd8, %%ymm0, %%ymm0\n\t"                                                                                 \
-    "vpmaddwd %%ymm0, %%ymm11, %%ymm1\n\t"                                                                             \
     "vpaddd %%ymm1, %%ymm12, %%ymm12\n\t"
 #define NARROW16_F32_AVX512                                                                                            \
     "vmulps %%zmm4, %%zmm9, %%zmm0\n\t"                                                                                \
@@ -100,32 +91,8 @@ static const int32_t integers[10] = {0, 0, 0, 0, 0x7fffffff, 0, 0, 0x00010001, 0
     "vpackssdw %%zmm1, %%zmm0, %%zmm0\n\t"                                                                             \
     "vpermq %%zmm0, %%zmm10, %%zmm0\n\t"                                                                               \
     "vpmaddwd %%zmm0, %%zmm11, %%zmm1\n\t"                                                                             \
-    "vpaddd %%zmm1, %%zmm12, %%zmm12\n\t"                                                                              \
-    "vmulps %%zmm4, %%zmm9, %%zmm0\n\t"                                                                                \
-    "vminps %%zmm13, %%zmm0, %%zmm0\n\t"                                                                               \
-    "vcvtps2dq %%zmm0, %%zmm0\n\t"                                                                                     \
-    "vmulps %%zmm5, %%zmm9, %%zmm1\n\t"                                                                                \
-    "vminps %%zmm13, %%zmm1, %%zmm1\n\t"                                                                               \
-    "vcvtps2dq %%zmm1, %%zmm1\n\t"                                                                                     \
-    "vpackssdw %%zmm1, %%zmm0, %%zmm0\n\t"                                                                             \
-    "vpermq %%zmm0, %%zmm10, %%zmm0\n\t"                                                                               \
-    "vpmaddwd %%zmm0, %%zmm11, %%zmm1\n\t"                                                                             \
     "vpaddd %%zmm1, %%zmm12, %%zmm12\n\t"
 #define NARROW16_I16_AVX2                                                                                              \
-    "vpmovsxwd %%xmm4, %%ymm0\n\t"                                                                                     \
-    "vcvtdq2ps %%ymm0, %%ymm0\n\t"                                                                                     \
-    "vmulps %%ymm0, %%ymm9, %%ymm0\n\t"                                                                                \
-    "vminps %%ymm13, %%ymm0, %%ymm0\n\t"                                                                               \
-    "vcvtps2dq %%ymm0, %%ymm0\n\t"                                                                                     \
-    "vpmovsxwd %%xmm5, %%ymm1\n\t"                                                                                     \
-    "vcvtdq2ps %%ymm1, %%ymm1\n\t"                                                                                     \
-    "vmulps %%ymm1, %%ymm9, %%ymm1\n\t"                                                                                \
-    "vminps %%ymm13, %%ymm1, %%ymm1\n\t"                                                                               \
-    "vcvtps2dq %%ymm1, %%ymm1\n\t"                                                                                     \
-    "vpackssdw %%ymm1, %%ymm0, %%ymm0\n\t"                                                                             \
-    "vpermq $0xd8, %%ymm0, %%ymm0\n\t"                                                                                 \
-    "vpmaddwd %%ymm0, %%ymm11, %%ymm1\n\t"                                                                             \
-    "vpaddd %%ymm1, %%ymm12, %%ymm12\n\t"                                                                              \
     "vpmovsxwd %%xmm4, %%ymm0\n\t"                                                                                     \
     "vcvtdq2ps %%ymm0, %%ymm0\n\t"                                                                                     \
     "vmulps %%ymm0, %%ymm9, %%ymm0\n\t"                                                                                \
@@ -154,27 +121,13 @@ static const int32_t integers[10] = {0, 0, 0, 0, 0x7fffffff, 0, 0, 0x00010001, 0
     "vpackssdw %%zmm1, %%zmm0, %%zmm0\n\t"                                                                             \
     "vpermq %%zmm0, %%zmm10, %%zmm0\n\t"                                                                               \
     "vpmaddwd %%zmm0, %%zmm11, %%zmm1\n\t"                                                                             \
-    "vpaddd %%zmm1, %%zmm12, %%zmm12\n\t"                                                                              \
-    "vpmovsxwd %%ymm4, %%zmm0\n\t"                                                                                     \
-    "vcvtdq2ps %%zmm0, %%zmm0\n\t"                                                                                     \
-    "vmulps %%zmm0, %%zmm9, %%zmm0\n\t"                                                                                \
-    "vminps %%zmm13, %%zmm0, %%zmm0\n\t"                                                                               \
-    "vcvtps2dq %%zmm0, %%zmm0\n\t"                                                                                     \
-    "vpmovsxwd %%ymm5, %%zmm1\n\t"                                                                                     \
-    "vcvtdq2ps %%zmm1, %%zmm1\n\t"                                                                                     \
-    "vmulps %%zmm1, %%zmm9, %%zmm1\n\t"                                                                                \
-    "vminps %%zmm13, %%zmm1, %%zmm1\n\t"                                                                               \
-    "vcvtps2dq %%zmm1, %%zmm1\n\t"                                                                                     \
-    "vpackssdw %%zmm1, %%zmm0, %%zmm0\n\t"                                                                             \
-    "vpermq %%zmm0, %%zmm10, %%zmm0\n\t"                                                                               \
-    "vpmaddwd %%zmm0, %%zmm11, %%zmm1\n\t"                                                                             \
     "vpaddd %%zmm1, %%zmm12, %%zmm12\n\t"
 
 NARROW(sm_narrow8_f32_avx2, "ymm", NARROW8_F32_AVX2)
 NARROW(sm_narrow8_f32_avx512, "zmm", NARROW8_F32_AVX512)
-NARROW(sm_narrow16_f32_avx2, "ymm", NARROW16_F32_AVX2)
-NARROW(sm_narrow16_f32_avx512, "zmm", NARROW16_F32_AVX512)
-NARROW(sm_narrow16_i16_avx2, "ymm", NARROW16_I16_AVX2)
-NARROW(sm_narrow16_i16_avx512, "zmm", NARROW16_I16_AVX512)
+NARROW(sm_narrow16_f32_avx2, "ymm", TWICE(NARROW16_F32_AVX2))
+NARROW(sm_narrow16_f32_avx512, "zmm", TWICE(NARROW16_F32_AVX512))
+NARROW(sm_narrow16_i16_avx2, "ymm", TWICE(NARROW16_I16_AVX2))
+NARROW(sm_narrow16_i16_avx512, "zmm", TWICE(NARROW16_I16_AVX512))
 
 #endif
